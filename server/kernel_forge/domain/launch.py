@@ -1,0 +1,132 @@
+"""What a device is asked to compile and run: fully bound, no expressions left."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+
+import numpy as np
+
+from kernel_forge.domain.dtypes import DType
+
+Dim3 = tuple[int, int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class CompileRequest:
+    """Source to compile for a set of kernel instances.
+
+    Attributes:
+        path: the file as the user knows it; messages name it. Local includes resolve beside it.
+        text: the source text (the editor's snapshot, not necessarily what is on disk).
+        kernels: C++ expressions to be launchable, e.g. ``("scale", "reduce<256, float>")``.
+        symbols: ``__constant__``/``__device__`` variables to be writable from outside.
+        host_ranges: zero-based half-open ``(start, end)`` code point offsets into ``text`` that hold host
+            code, which a device may blank (keeping line breaks) when only kernels are wanted.
+        defines: macro -> value, as ``-D``.
+        include_dirs: directories for ``#include``, absolute.
+        flags: further compiler flags of the user.
+        time_limit: seconds for the whole compilation.
+    """
+
+    path: str
+    text: str
+    kernels: tuple[str, ...]
+    symbols: tuple[str, ...] = ()
+    host_ranges: tuple[tuple[int, int], ...] = ()
+    defines: Mapping[str, str] = field(default_factory=dict)
+    include_dirs: tuple[str, ...] = ()
+    flags: tuple[str, ...] = ()
+    time_limit: float = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Buffer:
+    """Device memory for one run.
+
+    Attributes:
+        name: unique in the run; reports speak of it.
+        data: initial contents, C-contiguous; None means poisoned (a bit pattern that depends on
+            ``RunRequest.poison_seed``, so that a stale or unwritten element differs between runs).
+        nbytes: size in bytes (0 is legal: a valid pointer that may not be dereferenced).
+        dtype: element type.
+        writable: whether the kernel may write. Every buffer is checked for changes outside its bounds;
+            one that is not writable also for changes inside.
+        symbol: a ``__constant__``/``__device__`` variable instead of an allocation.
+    """
+
+    name: str
+    dtype: DType
+    nbytes: int
+    data: np.ndarray[tuple[int, ...], np.dtype[np.generic]] | None = None
+    writable: bool = True
+    symbol: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class BufferRef:
+    """A pointer argument: the start of the buffer of that name."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Scalar:
+    """A by-value argument."""
+
+    dtype: DType
+    value: int | float | bool
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """One kernel launch with concrete numbers; ``kernel`` is one of ``CompileRequest.kernels``."""
+
+    kernel: str
+    args: tuple[BufferRef | Scalar, ...]
+    grid: Dim3
+    block: Dim3
+    shared_bytes: int = 0
+    cluster: Dim3 | None = None
+    cooperative: bool = False
+
+
+class Schedule(Enum):
+    """Order in which a device that can choose runs the threads between two barriers."""
+
+    FORWARD = "forward"
+    REVERSE = "reverse"
+    RANDOM = "random"
+
+
+@dataclass(frozen=True, slots=True)
+class Watch:
+    """Ask which thread and line last wrote bytes ``offset .. offset + nbytes`` of ``buffer``."""
+
+    buffer: str
+    offset: int
+    nbytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class RunRequest:
+    """Launches to run one after the other on fresh buffers.
+
+    Attributes:
+        buffers: all memory of the run.
+        launches: in order.
+        schedule: honoured by devices with ``DeviceInfo.has_schedules``.
+        schedule_seed: for ``Schedule.RANDOM``.
+        poison_seed: selects the poison pattern of uninitialised buffers, guard bands and shared memory.
+        time_limit: seconds of run time.
+        output_limit: bytes of ``printf`` text kept; more ends the run.
+        watch: see :class:`Watch`; honoured where ``DeviceInfo.has_watch``.
+    """
+
+    buffers: tuple[Buffer, ...]
+    launches: tuple[Launch, ...]
+    schedule: Schedule = Schedule.FORWARD
+    schedule_seed: int = 0
+    poison_seed: int = 0
+    time_limit: float = 10.0
+    output_limit: int = 1 << 20
+    watch: Watch | None = None

@@ -1,0 +1,62 @@
+"""What the pipeline asks of the outside world, as Protocols. Adapters live in ``devices/``."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from kernel_forge.domain.launch import CompileRequest, RunRequest
+from kernel_forge.domain.outcome import CompileFailed, CompilerMessage, RunOutcome, Unavailable
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceInfo:
+    """What a device is and can do.
+
+    Attributes:
+        name: as given to ``--device``.
+        description: one line for a person.
+        basis: how results must be called, e.g. ``emulated``.
+        unavailable: None when usable, else the reason and what to install.
+        has_schedules: runs the same launch in different thread orders on request.
+        has_watch: can tell who wrote an element.
+        facts: further name -> value for ``kernel-forge devices``.
+    """
+
+    name: str
+    description: str
+    basis: str
+    unavailable: str | None = None
+    has_schedules: bool = False
+    has_watch: bool = False
+    facts: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Artifact:
+    """Something compiled. ``handle`` is opaque and belongs to the device that made it."""
+
+    handle: str
+    kernels: tuple[str, ...]
+    messages: tuple[CompilerMessage, ...] = ()
+    from_cache: bool = False
+
+
+class Device(Protocol):
+    """Where kernels run.
+
+    Contract (kept by ``tests/contracts/device_suite.py`` for every device): methods block, return within
+    their time limits plus five seconds, leave no process behind (also when the caller is killed), are safe to
+    call from several threads, and never raise for anything the kernel or its source does wrong.
+    """
+
+    def info(self) -> DeviceInfo:
+        """What this device is; cheap, cached, never raises."""
+        ...
+
+    def compile(self, request: CompileRequest) -> Artifact | CompileFailed | Unavailable:
+        """Compile for this device, from the cache where nothing changed."""
+        ...
+
+    def run(self, artifact: Artifact, request: RunRequest) -> RunOutcome:
+        """Run the launches on fresh buffers and give back what they did."""
+        ...
