@@ -5,7 +5,6 @@ from enum import Enum
 import ml_dtypes
 import numpy as np
 
-
 _BFLOAT16: np.dtype[np.generic] = np.dtype(ml_dtypes.bfloat16)
 
 
