@@ -1,0 +1,95 @@
+"""Domain values to protocol values and back: the only place that builds protocol ranges."""
+
+from collections.abc import Callable
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from lsprotocol import types as lsp
+
+from kernel_forge.domain.finding import Finding, Severity
+from kernel_forge.domain.text import Position, Range, TextEdit
+from kernel_forge.lsp.encoding import Encoding, from_units, to_units
+from kernel_forge.resources import rule_page
+
+LineOf = Callable[[int], str]
+"""Line number -> its text without line break ("" past the end)."""
+
+SOURCE = "kernel-forge"
+_SEVERITIES = {
+    Severity.ERROR: lsp.DiagnosticSeverity.Error,
+    Severity.WARNING: lsp.DiagnosticSeverity.Warning,
+    Severity.INFORMATION: lsp.DiagnosticSeverity.Information,
+    Severity.HINT: lsp.DiagnosticSeverity.Hint,
+}
+
+
+def path_of(uri: str) -> str:
+    """The file path of a ``file:`` URI; any other URI (``untitled:``) is its own name."""
+    parts = urlsplit(uri)
+    if parts.scheme != "file":
+        return uri
+    path = unquote(parts.path)
+    if len(path) > 2 and path[0] == "/" and path[2] == ":":  # /C:/x on Windows
+        path = path[1:]
+    return path
+
+
+def uri_of(path: str) -> str:
+    """The ``file:`` URI of an absolute path; a URI stays as it is."""
+    return Path(path).as_uri() if Path(path).is_absolute() else path
+
+
+def to_position(position: Position, line_of: LineOf, encoding: Encoding) -> lsp.Position:
+    """A position in the client's units, clipped to its line."""
+    line = line_of(position.line)
+    return lsp.Position(line=position.line, character=to_units(line, position.column, encoding))
+
+
+def to_range(place: Range, line_of: LineOf, encoding: Encoding) -> lsp.Range:
+    """A range in the client's units."""
+    return lsp.Range(
+        start=to_position(place.start, line_of, encoding), end=to_position(place.end, line_of, encoding)
+    )
+
+
+def from_position(position: lsp.Position, line_of: LineOf, encoding: Encoding) -> Position:
+    """A position of the client in code points."""
+    line = line_of(position.line)
+    return Position(position.line, from_units(line, position.character, encoding))
+
+
+def from_range(place: lsp.Range, line_of: LineOf, encoding: Encoding) -> Range:
+    """A range of the client in code points."""
+    return Range(
+        from_position(place.start, line_of, encoding), from_position(place.end, line_of, encoding)
+    )
+
+
+def to_text_edit(edit: TextEdit, line_of: LineOf, encoding: Encoding) -> lsp.TextEdit:
+    """An edit in the client's units."""
+    return lsp.TextEdit(range=to_range(edit.range, line_of, encoding), new_text=edit.new_text)
+
+
+def to_diagnostic(
+    finding: Finding, lines_of: Callable[[str], LineOf], encoding: Encoding
+) -> lsp.Diagnostic:
+    """A finding as a diagnostic with a link to its rule page; ``lines_of`` gives the lines of a path."""
+    related = [
+        lsp.DiagnosticRelatedInformation(
+            location=lsp.Location(
+                uri=uri_of(place.location.path),
+                range=to_range(place.location.range, lines_of(place.location.path), encoding),
+            ),
+            message=place.message,
+        )
+        for place in finding.related
+    ]
+    return lsp.Diagnostic(
+        range=to_range(finding.range, lines_of(finding.path), encoding),
+        message=finding.message,
+        severity=_SEVERITIES[finding.severity],
+        code=finding.code,
+        code_description=lsp.CodeDescription(href=rule_page(finding.code).as_uri()),
+        source=SOURCE,
+        related_information=related or None,
+    )
