@@ -60,9 +60,7 @@ def from_position(position: lsp.Position, line_of: LineOf, encoding: Encoding) -
 
 def from_range(place: lsp.Range, line_of: LineOf, encoding: Encoding) -> Range:
     """A range of the client in code points."""
-    return Range(
-        from_position(place.start, line_of, encoding), from_position(place.end, line_of, encoding)
-    )
+    return Range(from_position(place.start, line_of, encoding), from_position(place.end, line_of, encoding))
 
 
 def to_text_edit(edit: TextEdit, line_of: LineOf, encoding: Encoding) -> lsp.TextEdit:
@@ -70,9 +68,7 @@ def to_text_edit(edit: TextEdit, line_of: LineOf, encoding: Encoding) -> lsp.Tex
     return lsp.TextEdit(range=to_range(edit.range, line_of, encoding), new_text=edit.new_text)
 
 
-def to_diagnostic(
-    finding: Finding, lines_of: Callable[[str], LineOf], encoding: Encoding
-) -> lsp.Diagnostic:
+def to_diagnostic(finding: Finding, lines_of: Callable[[str], LineOf], encoding: Encoding) -> lsp.Diagnostic:
     """A finding as a diagnostic with a link to its rule page; ``lines_of`` gives the lines of a path."""
     related = [
         lsp.DiagnosticRelatedInformation(

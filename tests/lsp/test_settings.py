@@ -1,0 +1,28 @@
+from kernel_forge.lsp.settings import Settings, read_settings
+
+
+def test_a_section_or_its_content_is_read() -> None:
+    for raw in ({"kernelForge": {"timeLimit": 5}}, {"timeLimit": 5}):
+        settings, problems = read_settings(raw, Settings())
+        assert settings == Settings(time_limit=5.0)
+        assert problems == ()
+
+
+def test_a_wrong_entry_keeps_its_old_value_and_is_named() -> None:
+    settings, problems = read_settings({"timeLimit": -1, "verifyOnSave": False}, Settings(time_limit=7.0))
+    assert settings == Settings(time_limit=7.0, verify_on_save=False)
+    assert problems == ("kernelForge.timeLimit: -1 is not a number of seconds above 0",)
+
+
+def test_entries_of_others_are_left_alone() -> None:
+    assert read_settings({"interpreter": ["python3"]}, Settings()) == (Settings(), ())
+
+
+def test_anything_but_an_object_is_ignored() -> None:
+    assert read_settings(None, Settings()) == (Settings(), ())
+
+
+def test_a_workspace_cannot_declare_itself_trusted() -> None:
+    untrusted, _ = read_settings({"trusted": False}, Settings(), may_trust=True)
+    assert not untrusted.trusted
+    assert read_settings({"trusted": True}, untrusted) == (untrusted, ())
