@@ -16,7 +16,7 @@ class Encoding(Enum):
 
 
 def to_units(line: str, column: int, encoding: Encoding) -> int:
-    """Code point ``column`` of ``line`` (without its line break) in the client's units; clipped to the line."""
+    """Code point ``column`` of ``line`` (no line break) in the client's units, clipped to the line."""
     column = max(0, min(column, len(line)))
     if encoding is Encoding.UTF32 or line.isascii():
         return column

@@ -24,15 +24,15 @@ class Edit:
     line_end: bool = False
 
     @property
-    def changed_lines(self) -> range:
-        """Lines of the old text whose content is no longer the same."""
+    def changed_lines(self) -> tuple[int, int]:
+        """First and one past the last line of the old text whose content is no longer the same."""
         first, last = self.range.start.line, self.range.end.line
         starts_line = self.range.start.column == 0
         if starts_line and self.range.end.column == 0 and (not self.new_text or _ends_line(self.new_text)):
-            return range(first, last)
+            return first, last
         if self.line_end and self.new_text.startswith(("\n", "\r")):
             first += 1
-        return range(first, last + 1)
+        return first, last + 1
 
     @property
     def line_delta(self) -> int:
@@ -65,12 +65,11 @@ def shift(findings: Iterable[Finding], edit: Edit) -> tuple[Finding, ...]:
 
 def shift_range(old: Range, edit: Edit) -> Range | None:
     """``old`` after ``edit``, or None where one of its lines was changed."""
-    changed = edit.changed_lines
+    first, stop = edit.changed_lines
     last = old.end.line - 1 if old.end.column == 0 and old.end.line > old.start.line else old.end.line
-    if len(changed) and old.start.line < changed.stop and changed.start <= last:
+    if first < stop and old.start.line < stop and first <= last:
         return None
-    insertion_point = changed.start
-    if last < insertion_point:
+    if last < first:
         return old
     delta = edit.line_delta
     return Range(
