@@ -1,0 +1,120 @@
+"""Comments: the text above a kernel, and the ``// /// kernel-forge`` blocks.
+
+A block is delimited the way PEP 723 delimits script metadata, with ``//`` for ``#``: it opens with a line
+``// /// kernel-forge`` and closes with a line ``// ///``; every line between is ``//`` alone or ``// `` and
+text. Where the run of such lines holds several ``// ///``, the last one closes, unless another block opens
+before it.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from kernel_forge.domain.text import Position, Range
+from kernel_forge.source.lines import LineIndex
+from kernel_forge.source.tree import SyntaxTree
+
+BLOCK_NAME = "kernel-forge"
+_OPENING = re.compile(rf"^[ \t]*// /// {BLOCK_NAME}[ \t]*$", re.MULTILINE)
+_COMMENT_LINE = re.compile(r"^([ \t]*)//(?: (.*)|)$", re.DOTALL)
+_ANY_OPENING = re.compile(r"^[ \t]*// /// [a-zA-Z0-9-]+[ \t]*$")
+_CLOSING = re.compile(r"^[ \t]*// ///[ \t]*$")
+
+
+@dataclass(frozen=True)
+class CommentBlock:
+    """One block. ``range`` has both delimiters (or ends with the last comment line, where not closed).
+
+    ``kernel_below`` is the name of the next kernel, when only blank lines, macros, comments and
+    declarations of other kinds are between.
+    """
+
+    range: Range
+    toml: str
+    closed: bool
+    kernel_below: str | None
+    columns: tuple[int, ...]
+    """For each line of ``toml``, the column in the source where its text begins."""
+
+    def to_source(self, position: Position) -> Position:
+        """Where a position in ``toml`` is in the source."""
+        first = self.range.start.line + 1
+        if not self.columns:
+            return self.range.end
+        if position.line >= len(self.columns):
+            last = len(self.columns) - 1
+            width = len(self.toml.split("\n")[last])
+            return Position(first + last, self.columns[last] + width)
+        return Position(first + position.line, self.columns[position.line] + position.column)
+
+
+@dataclass(frozen=True, slots=True)
+class BlockText:
+    """A block before it is known which kernel it stands above; lines are zero-based, ``last`` included."""
+
+    first: int
+    last: int
+    toml: str
+    closed: bool
+    columns: tuple[int, ...]
+
+
+def read_blocks(text: str, lines: LineIndex, tree: SyntaxTree) -> Iterator[BlockText]:
+    """The blocks of a file, first to last."""
+    if "// /// " + BLOCK_NAME not in text:
+        return
+    searched = text.replace("\r", "\n")
+    done = -1
+    for match in _OPENING.finditer(searched):
+        offset = match.start() + len(match.group()) - len(match.group().lstrip(" \t"))
+        first = lines.position(offset).line
+        leaf = tree.leaf(lines.byte(offset))
+        if first <= done or leaf.type != "comment" or leaf.start_byte != lines.byte(offset):
+            continue
+        block = _read_block(lines, first)
+        done = block.last
+        yield block
+
+
+def _read_block(lines: LineIndex, first: int) -> BlockText:
+    contents: list[str] = []
+    columns: list[int] = []
+    close: int | None = None
+    line = first + 1
+    while line < lines.line_count:
+        text = lines.line_text(line)
+        match = _COMMENT_LINE.match(text)
+        if match is None or _ANY_OPENING.match(text):
+            break
+        if _CLOSING.match(text):
+            close = line
+        content = match.group(2)
+        contents.append(content or "")
+        columns.append(len(match.group(1)) + (2 if content is None else 3))
+        line += 1
+    last = close if close is not None else line - 1
+    count = last - first if close is None else last - first - 1
+    return BlockText(first, last, "\n".join(contents[:count]), close is not None, tuple(columns[:count]))
+
+
+def docs_above(lines: LineIndex, offset: int) -> str:
+    """The text of the comment that ends on the line above ``offset``'s line; no spec block."""
+    line = lines.position(offset).line - 1
+    found: list[str] = []
+    inside = False
+    while line >= 0:
+        text = lines.line_text(line).strip()
+        if _CLOSING.match(text) or _ANY_OPENING.match(text):
+            break
+        if not inside and text.startswith("//"):
+            found.append(text.lstrip("/").strip())
+        elif inside or text.endswith("*/"):
+            inside = "/*" not in text
+            before, _, after = text.rpartition("/*")
+            if not inside and before.strip():
+                break
+            found.append((after if not inside else text).removesuffix("*/").strip("*! \t"))
+        else:
+            break
+        line -= 1
+    return "" if inside else "\n".join(reversed(found)).strip()

@@ -1,0 +1,147 @@
+"""The syntax tree of one text, and its incremental update.
+
+The parser sees the text's UTF-8 bytes with a few stretches blanked, byte for byte, which the grammar does
+not know: launch attributes in unusual places, a byte order mark, and lone carriage returns (as line ends).
+"""
+
+import re
+from collections.abc import Iterator
+
+import tree_sitter_cuda
+from tree_sitter import Language, Node, Parser, Tree
+
+from kernel_forge.source.lines import encode
+
+_LANGUAGE = Language(tree_sitter_cuda.language())
+_PARENTHESES = r"\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)"
+_UNKNOWN = re.compile(
+    rf"__(?:launch_bounds|cluster_dims|maxnreg|block_size|align|builtin_align)__\s*(?:{_PARENTHESES})?"
+    r"|__(?:grid_constant|no_sanitize|nv_pure)__"
+)
+_LONE_RETURN = re.compile(r"\r(?!\n)")
+_NOT_CODE = frozenset(
+    (
+        "comment",
+        "string_literal",
+        "raw_string_literal",
+        "raw_string_content",
+        "string_content",
+        "char_literal",
+        "system_lib_string",
+        "preproc_arg",
+    )
+)
+
+
+def parser_bytes(text: str) -> bytes:
+    """What the parser reads for ``text``: as many bytes as :func:`encode` gives."""
+    if "__" in text:
+        text = _UNKNOWN.sub(_blank, text)
+    if text.startswith("\ufeff"):
+        text = "   " + text[1:]
+    if "\r" in text:
+        text = _LONE_RETURN.sub("\n", text)
+    return encode(text)
+
+
+def _blank(match: re.Match[str]) -> str:
+    return re.sub(r"[^\n]", " ", match.group()) if match.group().isascii() else _blank_wide(match.group())
+
+
+def _blank_wide(text: str) -> str:
+    return "".join(c if c == "\n" else " " * len(encode(c)) for c in text)
+
+
+class SyntaxTree:
+    """An immutable parse of one text. ``data`` are the bytes that node offsets count in."""
+
+    def __init__(self, data: bytes, tree: Tree) -> None:
+        self.data = data
+        self._tree = tree
+
+    @staticmethod
+    def parse(text: str) -> "SyntaxTree":
+        """Parse from scratch."""
+        data = parser_bytes(text)
+        return SyntaxTree(data, Parser(_LANGUAGE).parse(data))
+
+    def edited(self, text: str) -> "SyntaxTree":
+        """The tree of ``text``, reusing what did not change; this tree stays as it is."""
+        new = parser_bytes(text)
+        old = self.data
+        if new == old:
+            return self
+        start = _common_prefix(old, new)
+        tail = _common_suffix(old, new, min(len(old), len(new)) - start)
+        old_end, new_end = len(old) - tail, len(new) - tail
+        tree = self._tree.copy()
+        tree.edit(start, old_end, new_end, _point(old, start), _point(old, old_end), _point(new, new_end))
+        return SyntaxTree(new, Parser(_LANGUAGE).parse(new, tree))
+
+    @property
+    def root(self) -> Node:
+        """The translation unit."""
+        return self._tree.root_node
+
+    def leaf(self, byte: int) -> Node:
+        """The smallest node at a byte offset."""
+        return self.root.descendant_for_byte_range(byte, byte + 1) or self.root
+
+    def is_code(self, byte: int) -> bool:
+        """Whether the byte is outside comments, literals and macro bodies."""
+        node: Node | None = self.leaf(byte)
+        for _ in range(3):
+            if node is None:
+                return True
+            if node.type in _NOT_CODE:
+                return False
+            node = node.parent
+        return True
+
+    def around(self, byte: int) -> list[Node]:
+        """The nodes around a byte offset, innermost first, without the root."""
+        chain: list[Node] = []
+        node: Node | None = self.root
+        leaf = self.leaf(byte)
+        while node is not None and node.id != leaf.id:
+            node = node.child_with_descendant(leaf)
+            if node is not None:
+                chain.append(node)
+        chain.reverse()
+        return chain
+
+
+def node_text(node: Node) -> str:
+    """The node's own text (as the parser saw it)."""
+    return (node.text or b"").decode("utf-8", "replace")
+
+
+def children_of(node: Node, *kinds: str) -> Iterator[Node]:
+    """The children of these types."""
+    return (child for child in node.children if child.type in kinds)
+
+
+def _common_prefix(a: bytes, b: bytes) -> int:
+    low, high = 0, min(len(a), len(b))
+    while low < high:
+        middle = (low + high + 1) // 2
+        if a[low:middle] == b[low:middle]:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+def _common_suffix(a: bytes, b: bytes, limit: int) -> int:
+    low, high = 0, limit
+    while low < high:
+        middle = (low + high + 1) // 2
+        if a[len(a) - middle : len(a) - low] == b[len(b) - middle : len(b) - low]:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+def _point(data: bytes, at: int) -> tuple[int, int]:
+    return data.count(b"\n", 0, at), at - (data.rfind(b"\n", 0, at) + 1)
