@@ -15,7 +15,8 @@ from kernel_forge.source.lines import LineIndex
 from kernel_forge.source.tree import SyntaxTree
 
 BLOCK_NAME = "kernel-forge"
-_OPENING = re.compile(rf"^[ \t]*// /// {BLOCK_NAME}[ \t]*$", re.MULTILINE)
+_OPENING = f"// /// {BLOCK_NAME}"
+_IS_OPENING = re.compile(rf"^[ \t\ufeff]*{_OPENING}[ \t]*$")
 _COMMENT_LINE = re.compile(r"^([ \t]*)//(?: (.*)|)$", re.DOTALL)
 _ANY_OPENING = re.compile(r"^[ \t]*// /// [a-zA-Z0-9-]+[ \t]*$")
 _CLOSING = re.compile(r"^[ \t]*// ///[ \t]*$")
@@ -61,19 +62,18 @@ class BlockText:
 
 def read_blocks(text: str, lines: LineIndex, tree: SyntaxTree) -> Iterator[BlockText]:
     """The blocks of a file, first to last."""
-    if "// /// " + BLOCK_NAME not in text:
-        return
-    searched = text.replace("\r", "\n")
     done = -1
-    for match in _OPENING.finditer(searched):
-        offset = match.start() + len(match.group()) - len(match.group().lstrip(" \t"))
+    offset = text.find(_OPENING)
+    while offset != -1:
         first = lines.position(offset).line
-        leaf = tree.leaf(lines.byte(offset))
-        if first <= done or leaf.type != "comment" or leaf.start_byte != lines.byte(offset):
-            continue
-        block = _read_block(lines, first)
-        done = block.last
-        yield block
+        byte = lines.byte(offset)
+        leaf = tree.leaf(byte)
+        is_comment = leaf.type == "comment" and leaf.start_byte == byte
+        if first > done and is_comment and _IS_OPENING.match(lines.line_text(first)):
+            block = _read_block(lines, first)
+            done = block.last
+            yield block
+        offset = text.find(_OPENING, offset + 1)
 
 
 def _read_block(lines: LineIndex, first: int) -> BlockText:

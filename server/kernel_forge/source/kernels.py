@@ -1,6 +1,7 @@
 """Finding the kernels of a file."""
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -70,6 +71,7 @@ def read_kernels(
     """Every kernel in file order; a definition replaces its declarations."""
     known = old.kernels if old.aliases == memo.aliases else {}
     markers = list(_markers(text, lines, tree, macros))
+    c_macros = {macro.name for macro in macros if 'extern "C"' in macro.value}
     found: list[tuple[Kernel, bool]] = []
     for index, marker in enumerate(markers):
         limit = markers[index + 1] if index + 1 < len(markers) else len(text)
@@ -81,7 +83,11 @@ def read_kernels(
         signature, header = read
         end, body = _extent(text, lines, tree, start, signature, limit)
         spaces = tuple(_namespaces(chain))
-        extern_c = signature.has_linkage or any(_is_c_linkage(node) for node in chain)
+        extern_c = (
+            signature.has_linkage
+            or next(lex(text, marker)).text in c_macros
+            or any(_is_c_linkage(node) for node in chain)
+        )
         docs = docs_above(lines, start)
         key = (
             header,
@@ -124,7 +130,7 @@ def _header_start(text: str, lines: LineIndex, chain: Sequence[Node], marker: in
             break
         start = lines.code_point(node.start_byte)
     if start is None:
-        node = chain[0]
+        node = chain[0]  # never empty: the marker is in some item
         if len(chain) > 1 and chain[1].type == "type_qualifier":
             node = chain[1]
         while node.prev_sibling is not None and node.prev_sibling.type in _SPECIFIERS:
@@ -132,10 +138,13 @@ def _header_start(text: str, lines: LineIndex, chain: Sequence[Node], marker: in
         start = lines.code_point(node.start_byte)
     start = min(start, marker)
     # The parser may have taken the rest of an unfinished declaration into this one.
+    first: int | None = None
     for token in lex(text, start, marker):
         if token.text in (";", "}"):
-            start = token.end
-    start = next((token.start for token in lex(text, start, marker + 1)), marker)
+            first = None
+        elif first is None:
+            first = token.start
+    start = marker if first is None else first
     # Attributes that the parser does not see may stand before the first specifier it sees.
     before = _ATTRIBUTE_BEFORE.search(text, max(0, start - 300), start)
     return before.start() if before else start
@@ -169,7 +178,7 @@ def _extent(
     byte = lines.byte(opening)
     body = tree.leaf(byte).parent
     if body is not None and body.type == "compound_statement" and body.start_byte == byte:
-        last = body.children[-1] if body.child_count else None
+        last = body.child(body.child_count - 1) if body.child_count else None
         if last is not None and last.type == "}" and not last.is_missing:
             return lines.code_point(body.end_byte), opening
     depth = 0
@@ -235,12 +244,15 @@ def _once(found: Sequence[tuple[Kernel, bool]]) -> Iterator[Kernel]:
 
     Overloads stay apart. Specialisations and instantiations of a template in the file are left out.
     """
-    chosen: dict[tuple[object, ...], Kernel] = {}
+    chosen: dict[tuple[str, ...], Kernel] = {}
     primary = {kernel.qualified_name for kernel, is_special in found if not is_special}
+    uses = Counter(kernel.qualified_name for kernel, _ in found)
     for kernel, is_special in found:
         if is_special and kernel.qualified_name in primary:
             continue
-        key = (kernel.qualified_name, tuple(canonical(param.type_text) for param in kernel.params))
+        key: tuple[str, ...] = (kernel.qualified_name,)
+        if uses[kernel.qualified_name] > 1:
+            key += tuple(canonical(param.type_text) for param in kernel.params)
         if key not in chosen or (chosen[key].body_range is None and kernel.body_range is not None):
             chosen[key] = kernel
     yield from sorted(chosen.values(), key=_start)

@@ -10,7 +10,8 @@ from kernel_forge.source.model import LaunchSite
 from kernel_forge.source.tokens import Token, closing, join, lex, split_commas
 from kernel_forge.source.tree import SyntaxTree
 
-_SITE = re.compile(r"<<<|\bcudaLaunch(?:CooperativeKernel|KernelExC?|Kernel)\b(?=\s*\()")
+_CALL = re.compile(r"cudaLaunch(?:CooperativeKernel|KernelExC?|Kernel)\b(?=\s*\()")
+_CHEVRONS = re.compile("<<<")
 _BOUNDARY = re.compile(r"[;{}]")
 _MAX_CALL = 20_000
 _MAX_CALLEE = 4_000
@@ -33,11 +34,11 @@ def read_launches(
     text: str, lines: LineIndex, tree: SyntaxTree, function_at: Callable[[int], str | None]
 ) -> Iterator[LaunchSite]:
     """Every launch in file order."""
-    for match in _SITE.finditer(text):
-        at = match.start()
+    sites = [match.start() for pattern in (_CHEVRONS, _CALL) for match in pattern.finditer(text)]
+    for at in sorted(sites):
         if not tree.is_code(lines.byte(at)):
             continue
-        start = at if match.group() != "<<<" else _callee_start(text, at)
+        start = at if text[at] == "c" else _callee_start(text, at)
         end = _BOUNDARY.search(text, at, at + _MAX_CALL)
         read = _read(text[start : end.start() if end else at + _MAX_CALL], at - start)
         if read is None and end is not None:  # the boundary was inside a lambda or an initialiser

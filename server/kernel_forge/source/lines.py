@@ -45,7 +45,8 @@ class LineIndex:
 
     def position(self, offset: int) -> Position:
         """The position of ``offset``, clipped into the text."""
-        offset = min(max(offset, 0), len(self._text))
+        if not 0 <= offset <= len(self._text):
+            offset = min(max(offset, 0), len(self._text))
         line = bisect_right(self._starts, offset) - 1
         return Position(line, offset - self._starts[line])
 

@@ -10,12 +10,15 @@ from kernel_forge.source.tokens import lex
 from kernel_forge.source.tree import SyntaxTree
 
 _DIRECTIVE = re.compile(
-    r"^[ \t]*#[ \t]*(?P<kind>ifdef|ifndef|if|elif\w*|else|endif|define)\b(?P<rest>(?:\\\r?\n|[^\r\n])*)",
-    re.MULTILINE,
+    r"#[ \t]*(?P<kind>ifdef|ifndef|if|elif\w*|else|endif|define)\b(?P<rest>(?:\\\r?\n|[^\r\n])*)"
 )
+_INDENT = re.compile(r"(?:^|[\r\n])[ \t\ufeff]*\Z")
 _DEFINE = re.compile(r"\s*(?P<name>[^\W\d]\w*)(?P<value>(?![\w(]).*)", re.DOTALL)
 _NOT_DEFINED = re.compile(r"\s*!\s*defined\s*\(?\s*(\w+)\s*\)?\s*(?://.*|/\*.*)?$", re.DOTALL)
-_ALIAS = re.compile(r"\btypedef\b(?P<old>[^;{}]*);|\busing\s+(?P<name>\w+)\s*=(?P<new>[^;{}]*);")
+# Each pattern starts with a plain word, which is what makes the search fast.
+_TYPEDEF = re.compile(r"typedef\b(?P<old>[^;{}]*);")
+_USING = re.compile(r"using\s+(?P<name>\w+)\s*=(?P<new>[^;{}]*);")
+_MAX_INDENT = 200
 _NAME = re.compile(r"\s*(\w+)")
 
 
@@ -24,8 +27,9 @@ def read_macros(text: str, lines: LineIndex, tree: SyntaxTree) -> tuple[Macro, .
     macros: list[Macro] = []
     guards: list[str | None] = []
     for match in _DIRECTIVE.finditer(text):
-        hash_at = text.index("#", match.start())
-        if tree.leaf(lines.byte(hash_at)).type in ("comment", "raw_string_content", "raw_string_literal"):
+        hash_at = match.start()
+        is_first = _INDENT.search(text, max(0, hash_at - _MAX_INDENT), hash_at)
+        if not is_first or not tree.is_code(lines.byte(hash_at)):
             continue
         kind, rest = match.group("kind"), match.group("rest")
         if kind in ("if", "ifdef", "ifndef"):
@@ -45,7 +49,8 @@ def read_macros(text: str, lines: LineIndex, tree: SyntaxTree) -> tuple[Macro, .
 def read_aliases(text: str, lines: LineIndex, tree: SyntaxTree, macros: Sequence[Macro]) -> dict[str, str]:
     """Alias name -> the type's spelling; the first of several wins (branches of an ``#if``)."""
     aliases: dict[str, str] = {}
-    for match in _ALIAS.finditer(text):
+    matches = [*_TYPEDEF.finditer(text), *_USING.finditer(text)]
+    for match in sorted(matches, key=lambda match: match.start()):
         if tree.is_code(lines.byte(match.start())):
             for name, target in _alias(match):
                 aliases.setdefault(name, target)
@@ -77,7 +82,7 @@ def _macro(
 
 
 def _alias(match: re.Match[str]) -> Iterator[tuple[str, str]]:
-    if match.group("name"):
+    if match.re is _USING:
         yield match.group("name"), match.group("new").strip()
         return
     declarator = read_declarator(list(lex(match.group("old"))))

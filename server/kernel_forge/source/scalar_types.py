@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 from kernel_forge.domain.dtypes import DType
 
@@ -120,6 +121,7 @@ def element_type(spelling: str, aliases: Mapping[str, str]) -> ElementType:
     return ElementType(name, None, 1, pointers, is_const)
 
 
+@lru_cache(maxsize=4096)
 def canonical(spelling: str) -> str:
     """One spelling per type: ``long unsigned int const`` becomes ``unsigned long``."""
     words = [word for word in _WORD.findall(spelling) if word not in _IGNORED and word != ":"]

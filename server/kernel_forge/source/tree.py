@@ -5,7 +5,8 @@ not know: launch attributes in unusual places, a byte order mark, and lone carri
 """
 
 import re
-from collections.abc import Iterator
+from bisect import bisect_right
+from functools import cached_property
 
 import tree_sitter_cuda
 from tree_sitter import Language, Node, Parser, Tree
@@ -19,14 +20,15 @@ _UNKNOWN = re.compile(
     r"|__(?:grid_constant|no_sanitize|nv_pure)__"
 )
 _LONE_RETURN = re.compile(r"\r(?!\n)")
+# Leaves that are no code. ``preproc_arg`` is the body of a macro.
 _NOT_CODE = frozenset(
     (
         "comment",
-        "string_literal",
-        "raw_string_literal",
-        "raw_string_content",
         "string_content",
-        "char_literal",
+        "raw_string_content",
+        "raw_string_delimiter",
+        "character",
+        "escape_sequence",
         "system_lib_string",
         "preproc_arg",
     )
@@ -85,40 +87,47 @@ class SyntaxTree:
 
     def leaf(self, byte: int) -> Node:
         """The smallest node at a byte offset."""
-        return self.root.descendant_for_byte_range(byte, byte + 1) or self.root
+        outer = self._item(byte) or self.root
+        return outer.descendant_for_byte_range(byte, byte + 1) or outer
 
     def is_code(self, byte: int) -> bool:
         """Whether the byte is outside comments, literals and macro bodies."""
-        node: Node | None = self.leaf(byte)
-        for _ in range(3):
-            if node is None:
-                return True
-            if node.type in _NOT_CODE:
-                return False
-            node = node.parent
-        return True
+        return self.leaf(byte).type not in _NOT_CODE
 
     def around(self, byte: int) -> list[Node]:
         """The nodes around a byte offset, innermost first, without the root."""
-        chain: list[Node] = []
-        node: Node | None = self.root
-        leaf = self.leaf(byte)
-        while node is not None and node.id != leaf.id:
+        node = self._item(byte)
+        if node is None:
+            return []
+        leaf = node.descendant_for_byte_range(byte, byte + 1)
+        chain = [node]
+        while node is not None and leaf is not None and node.id != leaf.id:
             node = node.child_with_descendant(leaf)
             if node is not None:
                 chain.append(node)
         chain.reverse()
         return chain
 
+    @cached_property
+    def _items(self) -> tuple[list[Node], list[int]]:
+        """The root's children and where they start: the parser itself searches them one by one."""
+        children = self.root.children
+        return children, [child.start_byte for child in children]
+
+    def _item(self, byte: int) -> Node | None:
+        children, starts = self._items
+        index = bisect_right(starts, byte) - 1
+        # Items of no length (missing tokens) can share their start with the one that has the byte.
+        while index > 0 and children[index].end_byte <= byte and starts[index] == byte:
+            index -= 1
+        if index < 0 or not children[index].start_byte <= byte < children[index].end_byte:
+            return None
+        return children[index]
+
 
 def node_text(node: Node) -> str:
     """The node's own text (as the parser saw it)."""
     return (node.text or b"").decode("utf-8", "replace")
-
-
-def children_of(node: Node, *kinds: str) -> Iterator[Node]:
-    """The children of these types."""
-    return (child for child in node.children if child.type in kinds)
 
 
 def _common_prefix(a: bytes, b: bytes) -> int:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import lru_cache
 
 from tree_sitter import Node
 
@@ -12,8 +13,8 @@ from kernel_forge.source.scalar_types import element_type
 from kernel_forge.source.tokens import Token, closing, lex, split_commas
 from kernel_forge.source.tree import SyntaxTree
 
-_SHARED = re.compile(r"\b__shared__\b")
-_GLOBAL = re.compile(r"\b__(?:constant|device|managed)__\b")
+_SHARED = re.compile(r"__shared__\b")
+_GLOBAL = re.compile(r"__(?:constant|device|managed)__\b")
 _MAX_DECLARATION = 2_000
 
 
@@ -77,14 +78,24 @@ def _start(lines: LineIndex, chain: Sequence[Node], marker: int) -> int:
     return marker
 
 
-def _declaration(text: str, start: int) -> list[Token]:
+def _declaration(text: str, start: int) -> tuple[Token, ...]:
     """The tokens up to the ``;``."""
-    tokens: list[Token] = []
-    for token in lex(text, start, min(len(text), start + _MAX_DECLARATION)):
-        if token.text == ";":
-            return tokens
-        tokens.append(token)
-    return tokens
+    limit = min(len(text), start + _MAX_DECLARATION)
+    end = text.find(";", start, limit)
+    while end != -1:
+        tokens, is_whole = _lex_declaration(text[start : end + 1])
+        if is_whole:
+            return tuple(Token(t.text, t.start + start, t.end + start, t.kind) for t in tokens)
+        end = text.find(";", end + 1, limit)  # that one was in a comment or a literal
+    return ()
+
+
+@lru_cache(maxsize=4096)
+def _lex_declaration(text: str) -> tuple[tuple[Token, ...], bool]:
+    """The tokens before the ``;``, and whether there is one."""
+    tokens = tuple(lex(text))
+    semicolon = next((i for i, token in enumerate(tokens) if token.text == ";"), None)
+    return tokens[:semicolon], semicolon is not None
 
 
 def _declarators(tokens: Sequence[Token]) -> Iterator[Declarator]:
