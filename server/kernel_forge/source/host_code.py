@@ -47,7 +47,7 @@ def read_host_ranges(
     while stack:
         node = stack.pop()
         for child in node.children:
-            if child.type in _CONTAINERS:
+            if child.type in _CONTAINERS and not _is_single_linkage(child):
                 stack.append(child)
             elif _is_host(child, marked):
                 found.append((lines.code_point(child.start_byte), lines.code_point(child.end_byte)))
@@ -58,11 +58,19 @@ def _is_host(node: Node, marked: re.Pattern[str]) -> bool:
     if node.type == "template_declaration":
         inner = node.children[-1] if node.child_count else None
         return inner is not None and inner.type == "function_definition" and _is_host(inner, marked)
+    if node.type == "linkage_specification":
+        return _is_host(node.children[-1], marked)
     if node.type == "function_definition":
         return _is_host_function(node, marked)
     if node.type == "declaration":
         return _is_host_declaration(node, marked)
     return False
+
+
+def _is_single_linkage(node: Node) -> bool:
+    """``extern "C"`` before one declaration: it goes or stays together with it."""
+    body = node.child_by_field_name("body")
+    return node.type == "linkage_specification" and body is not None and body.type != "declaration_list"
 
 
 def _is_host_function(node: Node, marked: re.Pattern[str]) -> bool:

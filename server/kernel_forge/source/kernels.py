@@ -3,7 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from tree_sitter import Node
 
@@ -253,8 +253,15 @@ def _once(found: Sequence[tuple[Kernel, bool]]) -> Iterator[Kernel]:
         key: tuple[str, ...] = (kernel.qualified_name,)
         if uses[kernel.qualified_name] > 1:
             key += tuple(canonical(param.type_text) for param in kernel.params)
-        if key not in chosen or (chosen[key].body_range is None and kernel.body_range is not None):
+        other = chosen.get(key)
+        if other is None:
             chosen[key] = kernel
+            continue
+        best = kernel if other.body_range is None and kernel.body_range is not None else other
+        # A definition has C linkage when an earlier declaration has.
+        if best.extern_c != (kernel.extern_c or other.extern_c):
+            best = replace(best, extern_c=True)
+        chosen[key] = best
     yield from sorted(chosen.values(), key=_start)
 
 

@@ -60,10 +60,12 @@ def _trouble(
     if element.dtype is None:
         if depth and element.spelling == "void":
             return "`void*` has no element type; declare the parameter with the type of its elements"
-        what = "points to" if depth else "has"
+        if not element.spelling:
+            return f"`{text}`: its type cannot be read; write a type that the file defines"
+        how = "points to" if depth else "is passed by value as"
         return (
-            f"`{text}` {what} the type `{element.spelling}`, which is no number type; "
-            "pass its members as separate parameters"
+            f"`{text}` {how} `{element.spelling}`, which this file does not define as a number type; "
+            "pass a structure's members as separate parameters, or put the alias into this file"
         )
     if element.lanes > 1 and not depth:
         return f"`{text}` passes a vector of {element.lanes} lanes by value; pass its lanes separately"

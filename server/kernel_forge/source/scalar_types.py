@@ -38,6 +38,10 @@ _SCALARS: Mapping[str, DType] = {
     "uintptr_t": DType.UINT64,
     "intmax_t": DType.INT64,
     "uintmax_t": DType.UINT64,
+    "clock_t": DType.INT64,
+    "cufftReal": DType.FLOAT32,
+    "cufftDoubleReal": DType.FLOAT64,
+    "uchar": DType.UINT8,
     "uint": DType.UINT32,
     "ushort": DType.UINT16,
     "ulong": DType.UINT64,
@@ -70,6 +74,8 @@ _VECTORS: Mapping[str, tuple[DType, int]] = {
     "cuFloatComplex": (DType.FLOAT32, 2),
     "cuComplex": (DType.FLOAT32, 2),
     "cuDoubleComplex": (DType.FLOAT64, 2),
+    "cufftComplex": (DType.FLOAT32, 2),
+    "cufftDoubleComplex": (DType.FLOAT64, 2),
 }
 _SIGN_WORDS = ("signed", "unsigned", "__signed__")
 _SIZE_WORDS = ("char", "short", "int", "long", "__int64")

@@ -10,7 +10,9 @@ from typing import NamedTuple
 
 _TOKEN = re.compile(
     r"""
-    (?P<skip>\s+ | //(?:[^\n\\]|\\.)* | /\*.*?(?:\*/|\Z) | \\\r?\n)
+    (?P<skip>\s+ | \#[ \t]*(?:if|ifdef|ifndef|elif|else|endif|define|undef|include|pragma|line|error)\b
+                    (?:\\\r?\n|[^\r\n])*
+            | //(?:[^\n\\]|\\.)* | /\*.*?(?:\*/|\Z) | \\\r?\n)
   | (?P<string>(?:u8|[uUL])?R"(?P<tag>[^()\\\s]{0,16})\(.*?\)(?P=tag)"
              | (?:u8|[uUL])?"(?:[^"\\\n]|\\.)*" | (?:u8|[uUL])?'(?:[^'\\\n]|\\.)*')
   | (?P<word>[^\W\d]\w*)
@@ -32,7 +34,10 @@ class Token(NamedTuple):
 
 
 def lex(text: str, start: int = 0, end: int | None = None) -> Iterator[Token]:
-    """The tokens of ``text[start:end]`` without white space and comments. ``>`` always stands alone."""
+    """The tokens of ``text[start:end]``; white space, comments and preprocessor lines are left out.
+
+    Both branches of an ``#if`` are read. ``>`` always stands alone, so that template brackets can be matched.
+    """
     for match in _TOKEN.finditer(text, start, len(text) if end is None else end):
         kind = match.lastgroup
         if kind == "tag":
