@@ -1,6 +1,5 @@
 """A CUDA source file as a value: its text, and what is in it, found on demand."""
 
-import re
 from functools import cached_property
 
 from kernel_forge.domain.errors import SourceError
@@ -16,7 +15,6 @@ from kernel_forge.source.tree import SyntaxTree, node_text
 from kernel_forge.source.variables import read_shared, read_symbols
 
 MAX_BYTES = 8 * 1024 * 1024
-_DEVICE_WORD = re.compile(r"__(?:global|device|constant|managed|shared)__")
 
 
 def parse(text: str, path: str) -> "SourceFile":
@@ -123,8 +121,7 @@ class SourceFile:
     @cached_property
     def host_ranges(self) -> tuple[tuple[int, int], ...]:
         """Offsets (start, end) of host-only code that a device-only compile can do without."""
-        names = [macro.name for macro in self.macros if _DEVICE_WORD.search(macro.value)]
-        return tuple(read_host_ranges(self._lines, self._tree, names))
+        return tuple(read_host_ranges(self._text, self._lines, self._tree, self.macros))
 
     @cached_property
     def _lines(self) -> LineIndex:
