@@ -45,6 +45,8 @@ _STARTS_DECLARATION = frozenset(
     ]
 )
 
+_STARTS_ANOTHER = frozenset(("__global__", "template", "namespace", "typedef", "using", "extern", "static"))
+
 
 @dataclass(frozen=True, slots=True)
 class ParamShape:
@@ -161,7 +163,7 @@ def _terminator(tokens: Sequence[Token], index: int) -> Token | None:
             return token
         if token.text in ("(", "["):
             index = closing(tokens, index) or index
-        elif token.text in _STARTS_DECLARATION - _AFTER_PARAMETERS:
+        elif token.text in _STARTS_ANOTHER:
             return None
         index += 1
     return None
