@@ -33,6 +33,7 @@ _DEVICE = r"\b(?:__global__|__device__|__constant__|__managed__|__shared__|const
 _DEVICE_WORD = re.compile(r"__(?:global|device|constant|managed|shared)__")
 _CONST = re.compile(r"\b(?:const|constexpr|constinit)\b")
 _DEFINES_TYPE = ("struct_specifier", "class_specifier", "union_specifier", "enum_specifier")
+_SPECIFIERS = re.compile(r"\s*(?:template\s*<[^\n]*>\s*)?(?:[\w\"]+\s+)*")
 _QUOTED_INCLUDE = re.compile(r"#[ \t]*include[ \t]*\"")
 
 
@@ -161,7 +162,15 @@ def _is_host_function(node: Node, marked: re.Pattern[str]) -> bool:
     if node.child_by_field_name("type") is None:
         return False
     # A stray brace can make the parser take the kernels below for a part of this function.
-    return not (node.has_error and _DEVICE_WORD.search(node_text(node)))
+    return not (node.has_error and _starts_device_line(node_text(node), marked))
+
+
+def _starts_device_line(text: str, marked: re.Pattern[str]) -> bool:
+    """Whether a line starts as a device function or variable does (a lambda's ``__device__`` does not)."""
+    return any(
+        _SPECIFIERS.fullmatch(text, text.rfind("\n", 0, m.start()) + 1, m.start())
+        for m in marked.finditer(text)
+    )
 
 
 def _is_host_declaration(node: Node, marked: re.Pattern[str]) -> bool:

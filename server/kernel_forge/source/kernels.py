@@ -76,7 +76,7 @@ def read_kernels(
     for index, marker in enumerate(markers):
         limit = markers[index + 1] if index + 1 < len(markers) else len(text)
         chain = tree.around(lines.byte(marker))
-        start = _header_start(text, lines, chain, marker)
+        start = _header_start(text, lines, tree, chain, marker)
         read = _signature(text, start, marker, limit)
         if read is None:
             continue
@@ -120,7 +120,7 @@ def _markers(text: str, lines: LineIndex, tree: SyntaxTree, macros: Sequence[Mac
             yield match.start()
 
 
-def _header_start(text: str, lines: LineIndex, chain: Sequence[Node], marker: int) -> int:
+def _header_start(text: str, lines: LineIndex, tree: SyntaxTree, chain: Sequence[Node], marker: int) -> int:
     """Where the declaration around ``marker`` begins, template headers and ``extern "C"`` included."""
     start: int | None = None
     for node in chain:
@@ -133,8 +133,10 @@ def _header_start(text: str, lines: LineIndex, chain: Sequence[Node], marker: in
         node = chain[0]  # never empty: the marker is in some item
         if len(chain) > 1 and chain[1].type == "type_qualifier":
             node = chain[1]
-        while node.prev_sibling is not None and node.prev_sibling.type in _SPECIFIERS:
-            node = node.prev_sibling
+        for sibling in tree.before(node):
+            if sibling.type not in _SPECIFIERS:
+                break
+            node = sibling
         start = lines.code_point(node.start_byte)
     start = min(start, marker)
     # The parser may have taken the rest of an unfinished declaration into this one.

@@ -39,10 +39,13 @@ def read_launches(
         if not tree.is_code(lines.byte(at)):
             continue
         start = at if text[at] == "c" else _callee_start(text, at)
-        end = _BOUNDARY.search(text, at, at + _MAX_CALL)
-        read = _read(text[start : end.start() if end else at + _MAX_CALL], at - start)
+        # No launch holds another one, which also keeps the time linear.
+        following = text.find("<<<", at + 3, at + _MAX_CALL)
+        limit = following if following != -1 else at + _MAX_CALL
+        end = _BOUNDARY.search(text, at, limit)
+        read = _read(text[start : end.start() if end else limit], at - start)
         if read is None and end is not None:  # the boundary was inside a lambda or an initialiser
-            read = _read(text[start : at + _MAX_CALL], at - start)
+            read = _read(text[start:limit], at - start)
         if read is None:
             continue
         grid, block, shared, stream = (*read.configuration, *[""] * 4)[:4]
@@ -63,7 +66,7 @@ def read_launches(
 def _callee_start(text: str, at: int) -> int:
     """A place before the launch's callee: after the last statement boundary or preprocessor line."""
     floor = max(0, at - _MAX_CALLEE)
-    return max(floor, *(text.rfind(mark, floor, at) + 1 for mark in ";{}"))
+    return max(floor, *(text.rfind(mark, floor, at) + len(mark) for mark in (";", "{", "}", "<<<")))
 
 
 @lru_cache(maxsize=8192)

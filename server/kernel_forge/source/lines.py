@@ -74,7 +74,7 @@ class LineIndex:
         """Code-point offset of a byte offset; inside a character, that character's offset."""
         if self._marks is None:
             return byte
-        chunk = max(0, min(bisect_right(self._marks, byte), len(self._marks)) - 1)
+        chunk = max(0, min(bisect_right(self._marks, byte), len(self._marks) - 1) - 1)
         text = self._text[chunk * _CHUNK : (chunk + 1) * _CHUNK]
         head = encode(text)[: byte - self._marks[chunk]].decode("utf-8", "ignore")
         return chunk * _CHUNK + len(head)

@@ -6,6 +6,7 @@ not know: launch attributes in unusual places, a byte order mark, and lone carri
 
 import re
 from bisect import bisect_right
+from collections.abc import Iterator
 from functools import cached_property
 
 import tree_sitter_cuda
@@ -107,6 +108,24 @@ class SyntaxTree:
                 chain.append(node)
         chain.reverse()
         return chain
+
+    def before(self, node: Node) -> Iterator[Node]:
+        """The siblings before ``node``, nearest first."""
+        parent = node.parent
+        if parent is None:
+            return
+        if parent.id not in self._children:
+            children = parent.children
+            self._children[parent.id] = (children, [child.start_byte for child in children])
+        children, starts = self._children[parent.id]
+        for index in range(bisect_right(starts, node.start_byte) - 1, -1, -1):
+            if children[index].end_byte <= node.start_byte:
+                yield children[index]
+
+    @cached_property
+    def _children(self) -> dict[int, tuple[list[Node], list[int]]]:
+        """Children by their parent's id: broken code can put thousands under one node."""
+        return {}
 
     @cached_property
     def _items(self) -> tuple[list[Node], list[int]]:

@@ -57,7 +57,9 @@ def read_symbols(
         seen.add(start)
         tokens = _declaration(text, start)
         texts = {token.text for token in tokens}
-        space = next(s for s in ("constant", "managed", "device") if f"__{s}__" in texts)
+        space = next((s for s in ("constant", "managed", "device") if f"__{s}__" in texts), None)
+        if space is None:  # no ``;`` follows
+            continue
         for declarator in _declarators(tokens):
             element = element_type(declarator.base, aliases)
             has_pointer = bool(declarator.pointers or element.pointers)
