@@ -76,7 +76,8 @@ def read_kernels(
     for index, marker in enumerate(markers):
         limit = markers[index + 1] if index + 1 < len(markers) else len(text)
         chain = tree.around(lines.byte(marker))
-        start = _header_start(text, lines, tree, chain, marker)
+        floor = markers[index - 1] + 1 if index else 0
+        start = _header_start(text, lines, tree, chain, marker, floor)
         read = _signature(text, start, marker, limit)
         if read is None:
             continue
@@ -120,8 +121,10 @@ def _markers(text: str, lines: LineIndex, tree: SyntaxTree, macros: Sequence[Mac
             yield match.start()
 
 
-def _header_start(text: str, lines: LineIndex, tree: SyntaxTree, chain: Sequence[Node], marker: int) -> int:
-    """Where the declaration around ``marker`` begins, template headers and ``extern "C"`` included."""
+def _header_start(
+    text: str, lines: LineIndex, tree: SyntaxTree, chain: Sequence[Node], marker: int, floor: int
+) -> int:
+    """Where the declaration around ``marker`` begins, with template headers; ``floor`` or later."""
     start: int | None = None
     for node in chain:
         if node.type in ("type_qualifier", "storage_class_specifier") or node.child_count == 0:
@@ -134,11 +137,11 @@ def _header_start(text: str, lines: LineIndex, tree: SyntaxTree, chain: Sequence
         if len(chain) > 1 and chain[1].type == "type_qualifier":
             node = chain[1]
         for sibling in tree.before(node):
-            if sibling.type not in _SPECIFIERS:
+            if sibling.type not in _SPECIFIERS or lines.code_point(sibling.start_byte) < floor:
                 break
             node = sibling
         start = lines.code_point(node.start_byte)
-    start = min(start, marker)
+    start = max(floor, min(start, marker))
     # The parser may have taken the rest of an unfinished declaration into this one.
     first: int | None = None
     for token in lex(text, start, marker):

@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 
 from kernel_forge.source.lines import LineIndex
 from kernel_forge.source.model import LaunchSite
@@ -35,13 +36,11 @@ def read_launches(
 ) -> Iterator[LaunchSite]:
     """Every launch in file order."""
     sites = [match.start() for pattern in (_CHEVRONS, _CALL) for match in pattern.finditer(text)]
-    for at in sorted(sites):
-        if not tree.is_code(lines.byte(at)):
-            continue
+    sites = sorted(at for at in sites if tree.is_code(lines.byte(at)))
+    for at, following in pairwise([*sites, len(text)]):
         start = at if text[at] == "c" else _callee_start(text, at)
         # No launch holds another one, which also keeps the time linear.
-        following = text.find("<<<", at + 3, at + _MAX_CALL)
-        limit = following if following != -1 else at + _MAX_CALL
+        limit = min(following, at + _MAX_CALL)
         end = _BOUNDARY.search(text, at, limit)
         read = _read(text[start : end.start() if end else limit], at - start)
         if read is None and end is not None:  # the boundary was inside a lambda or an initialiser
