@@ -24,7 +24,7 @@ def parse(text: str, path: str) -> "SourceFile":
         SourceError: the text has a NUL character (a binary file) or exceeds 8 MiB as UTF-8.
     """
     _check(text, path)
-    return SourceFile(text, path, SyntaxTree.parse(text), None)
+    return SourceFile(text, path, None, None)
 
 
 class SourceFile:
@@ -34,11 +34,11 @@ class SourceFile:
     Two threads that ask for the same property at once may both compute it, with equal results.
     """
 
-    def __init__(self, text: str, path: str, tree: SyntaxTree, previous: KernelMemo | None) -> None:
+    def __init__(self, text: str, path: str, base: SyntaxTree | None, previous: KernelMemo | None) -> None:
         """Internal: use :func:`parse` or :meth:`edit`."""
         self._text = text
         self._path = path
-        self._tree = tree
+        self._base = base
         self._previous = previous
 
     @property
@@ -52,7 +52,9 @@ class SourceFile:
         return self._text
 
     def edit(self, range: Range, new_text: str) -> "SourceFile":  # noqa: A002
-        """Replace ``range`` (clipped into the text); only the changed part is parsed again.
+        """Replace ``range`` (clipped into the text). Parsing waits until something is asked for.
+
+        Then only what changed since the last parsed version is parsed again, unless the code is broken.
 
         Raises:
             SourceError: as :func:`parse`, for the resulting text.
@@ -61,7 +63,7 @@ class SourceFile:
         text = self._text[:start] + new_text + self._text[end:]
         _check(text, self._path)
         memo = self.__dict__.get("_memo", self._previous)
-        return SourceFile(text, self._path, self._tree.edited(text), memo)
+        return SourceFile(text, self._path, self.__dict__.get("_tree", self._base), memo)
 
     def offset(self, position: Position) -> int:
         """Code points before ``position``; a column past its line's end means the line's end."""
@@ -122,6 +124,10 @@ class SourceFile:
     def host_ranges(self) -> tuple[tuple[int, int], ...]:
         """Offsets (start, end) of host-only code that a device-only compile can do without."""
         return tuple(read_host_ranges(self._text, self._lines, self._tree, self.macros))
+
+    @cached_property
+    def _tree(self) -> SyntaxTree:
+        return SyntaxTree.parse(self._text) if self._base is None else self._base.edited(self._text)
 
     @cached_property
     def _lines(self) -> LineIndex:

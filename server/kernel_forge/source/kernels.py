@@ -132,8 +132,10 @@ def _header_start(
         if node.type not in _WRAPPERS or any(child.type == "declaration_list" for child in node.children):
             break
         start = lines.code_point(node.start_byte)
+    if not chain:  # skipped by the parser, with the broken code around it
+        return marker
     if start is None:
-        node = chain[0]  # never empty: the marker is in some item
+        node = chain[0]
         if len(chain) > 1 and chain[1].type == "type_qualifier":
             node = chain[1]
         for sibling in tree.before(node):

@@ -69,7 +69,11 @@ class SyntaxTree:
         return SyntaxTree(data, Parser(_LANGUAGE).parse(data))
 
     def edited(self, text: str) -> "SyntaxTree":
-        """The tree of ``text``, reusing what did not change; this tree stays as it is."""
+        """The tree of ``text``; this tree stays as it is.
+
+        What did not change is reused. Where the code is broken, reuse could recover differently from a
+        parse from scratch, so that the result would depend on the way there: then it is parsed anew.
+        """
         new = parser_bytes(text)
         old = self.data
         if new == old:
@@ -79,7 +83,10 @@ class SyntaxTree:
         old_end, new_end = len(old) - tail, len(new) - tail
         tree = self._tree.copy()
         tree.edit(start, old_end, new_end, _point(old, start), _point(old, old_end), _point(new, new_end))
-        return SyntaxTree(new, Parser(_LANGUAGE).parse(new, tree))
+        parsed = Parser(_LANGUAGE).parse(new, tree)
+        if parsed.root_node.has_error:
+            parsed = Parser(_LANGUAGE).parse(new)
+        return SyntaxTree(new, parsed)
 
     @property
     def root(self) -> Node:
