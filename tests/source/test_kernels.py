@@ -164,10 +164,10 @@ def test_docs_are_the_comment_above() -> None:
     file = parse(
         "// far\n\n// Adds é.\n// Twice.\n__global__ void a() {}\n"
         "/** One\n *  two */\n__global__ void b() {}\n"
-        "// before\n// /// kernel-forge\n// kernel = 'c'\n// ///\n__global__ void c() {}\n",
+        "// before\n// /// kernel-forge\n// kernel = 'c'\n// ///\n// after\n__global__ void c() {}\n",
         "a.cu",
     )
-    assert [k.docs for k in file.kernels] == ["Adds é.\nTwice.", "One\ntwo", ""]
+    assert [k.docs for k in file.kernels] == ["Adds é.\nTwice.", "One\ntwo", "before\nafter"]
 
 
 def test_half_typed_code_keeps_the_others() -> None:

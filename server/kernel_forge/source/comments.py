@@ -98,15 +98,15 @@ def _read_block(lines: LineIndex, first: int) -> BlockText:
 
 
 def docs_above(lines: LineIndex, offset: int) -> str:
-    """The text of the comment that ends on the line above ``offset``'s line; no spec block."""
+    """The text of the comments that end on the line above ``offset``'s line; spec blocks are left out."""
     line = lines.position(offset).line - 1
     found: list[str] = []
     inside = False
     while line >= 0:
         text = lines.line_text(line).strip()
-        if _CLOSING.match(text) or _ANY_OPENING.match(text):
-            break
-        if not inside and text.startswith("//"):
+        if not inside and _CLOSING.match(text):
+            line = _opening_above(lines, line)
+        elif not inside and text.startswith("//"):
             found.append(text.lstrip("/").strip())
         elif inside or text.endswith("*/"):
             inside = "/*" not in text
@@ -118,3 +118,14 @@ def docs_above(lines: LineIndex, offset: int) -> str:
             break
         line -= 1
     return "" if inside else "\n".join(reversed(found)).strip()
+
+
+def _opening_above(lines: LineIndex, line: int) -> int:
+    """The line that opens the block which ``line`` closes; -1 where none does."""
+    for above in range(line - 1, -1, -1):
+        text = lines.line_text(above)
+        if _ANY_OPENING.match(text):
+            return above
+        if not _COMMENT_LINE.match(text):
+            break
+    return -1

@@ -116,7 +116,7 @@ class SourceFile:
         for block in found:
             start = Position(block.first, len(self._lines.line_text(block.first).split("//", 1)[0]))
             end = Position(block.last, len(self._lines.line_text(block.last)))
-            below = next((k.name for k in self.kernels if k.range.end > end), None)
+            below = next((k.name for k in self.kernels if k.name_range.start > end), None)
             blocks.append(CommentBlock(Range(start, end), block.toml, block.closed, below, block.columns))
         return tuple(blocks)
 

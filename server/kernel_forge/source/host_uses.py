@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from tree_sitter import Node
 
 from kernel_forge.source.lines import LineIndex
+from kernel_forge.source.tokens import lex
 from kernel_forge.source.tree import SyntaxTree, node_text
 
 _WORD = re.compile(r"[^\W\d]\w*")
@@ -51,7 +52,8 @@ def unused(
             continue
         needed.add(name)
         for body in users[name]:
-            waiting += [word for word in set(_WORD.findall(body)) if word in users and word not in needed]
+            words = {token.text for token in lex(body) if token.kind == "word"}
+            waiting += [word for word in words if word in users and word not in needed]
     for piece in host:
         if needed.isdisjoint(piece.names):
             yield piece.start, piece.end
