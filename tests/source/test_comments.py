@@ -90,6 +90,7 @@ def test_the_kernel_below() -> None:
     text = (
         "// /// kernel-forge\n// a = 1\n// ///\n\n// docs\n#ifndef B\n#define B 1\n#endif\n"
         "template <int N>\n__launch_bounds__(B)\n__global__ void first() {}\n"
-        "// /// kernel-forge\n// a = 2\n// ///\n__global__ void second() {\n// /// kernel-forge\n// ///\n}\n// /// kernel-forge\n// ///\n"
+        "// /// kernel-forge\n// a = 2\n// ///\n__global__ void second() {\n"
+        "// /// kernel-forge\n// ///\n}\n// /// kernel-forge\n// ///\n"
     )
     assert [b.kernel_below for b in blocks(text)] == ["first", "second", None, None]

@@ -139,6 +139,25 @@ def test_broken_host_code_takes_no_kernel_with_it() -> None:
         assert "__global__ void k(int n) { n = 1; }" in blanked(text)
 
 
+@pytest.mark.parametrize(
+    "before", ["MACRO(a)", "MACRO", "MACRO(a)\nMACRO(b)", "int x = ", "struct S {", "foo(", "#define A {"]
+)
+@pytest.mark.parametrize(
+    "code",
+    [
+        "__global__ void f(int n) { n = 1; }",
+        "__device__ int f(int n) { return n; }",
+        "template <class T> __device__ T f(T n) { return n; }",
+        "__device__ int d[4];",
+    ],
+)
+def test_device_code_stays_whole_after_something_odd(before: str, code: str) -> None:
+    for around in ("{}", "namespace a {{\n{}\n}}", "namespace a {{\n{}\n", "}}\n{}\n"):
+        text = around.format(f"{before}\n{code}\n{code.replace(' f(', ' g(')}")
+        assert code in blanked(text)
+        assert code.replace(" f(", " g(") in blanked(text)
+
+
 def test_lines_stay_where_they_are() -> None:
     text = "int main() {\r\n  return 0;\r\n}\r\n__global__ void k() {}\r\n"
     assert blanked(text).count("\r\n") == 4

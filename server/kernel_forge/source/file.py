@@ -123,7 +123,7 @@ class SourceFile:
     @cached_property
     def host_ranges(self) -> tuple[tuple[int, int], ...]:
         """Offsets (start, end) of host-only code that a device-only compile can do without."""
-        return tuple(read_host_ranges(self._text, self._lines, self._tree, self.macros))
+        return tuple(read_host_ranges(self._text, self._lines, self._tree, self.macros, self.kernels))
 
     @cached_property
     def _tree(self) -> SyntaxTree:

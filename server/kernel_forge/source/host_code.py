@@ -6,6 +6,7 @@ which stays may use (see :mod:`kernel_forge.source.host_uses`).
 """
 
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -13,7 +14,7 @@ from tree_sitter import Node
 
 from kernel_forge.source.host_uses import Piece, unused
 from kernel_forge.source.lines import LineIndex
-from kernel_forge.source.model import Macro
+from kernel_forge.source.model import Kernel, Macro
 from kernel_forge.source.tree import SyntaxTree, node_text
 
 _CONTAINERS = frozenset(
@@ -48,7 +49,11 @@ class _Item:
 
 
 def read_host_ranges(
-    text: str, lines: LineIndex, tree: SyntaxTree, macros: Sequence[Macro]
+    text: str,
+    lines: LineIndex,
+    tree: SyntaxTree,
+    macros: Sequence[Macro],
+    kernels: Sequence[Kernel],
 ) -> Iterator[tuple[int, int]]:
     """Half-open offset ranges in file order, none overlapping."""
     names = [re.escape(macro.name) for macro in macros if _DEVICE_WORD.search(macro.value)]
@@ -57,10 +62,15 @@ def read_host_ranges(
     # A file included further down may use what stands above.
     includes = [m.start() for m in _QUOTED_INCLUDE.finditer(text) if tree.is_code(lines.byte(m.start()))]
     first = includes[-1] if includes else 0
+    # Kernels are found in broken code too, where the tree may take one for host code.
+    starts = sorted(lines.offset(kernel.range.start) for kernel in kernels)
+    ends = sorted(lines.offset(kernel.range.end) for kernel in kernels)
     host: list[Piece] = []
     device: list[tuple[int, int]] = []
     for item in items:
         start, end = lines.code_point(item.node.start_byte), lines.code_point(item.node.end_byte)
+        if item.is_host and bisect_left(starts, end) != bisect_right(ends, start):
+            continue
         if item.is_host and start >= first:
             host.append(Piece(start, end, item.names))
         elif item.is_device:
@@ -73,14 +83,17 @@ def _items(root: Node, marked: re.Pattern[str]) -> list[_Item]:
     instances: list[_Item] = []
     stack = [root]
     while stack:
+        before: Node | None = None
         for child in stack.pop().children:
+            previous = before
+            before = before if child.type == "comment" else child
             if child.type in _CONTAINERS and not _is_single_linkage(child):
                 stack.append(child)
                 continue
             if _is_instance(child) and not marked.search(node_text(child)):
                 instances.append(_Item(child, _names(child), True, False))
                 continue
-            is_host = _is_host(child, marked)
+            is_host = _is_host(child, marked) and not _continues(previous, marked)
             is_device = not is_host and _is_device_only(child, marked)
             if is_host or is_device:
                 items.append(_Item(child, _names(child), is_host, is_device))
@@ -88,6 +101,14 @@ def _items(root: Node, marked: re.Pattern[str]) -> list[_Item]:
     host_names = {name for item in items if item.is_host for name in item.names}
     items += [item for item in instances if host_names.issuperset(item.names) and item.names]
     return sorted(items, key=lambda item: item.node.start_byte)
+
+
+def _continues(previous: Node | None, marked: re.Pattern[str]) -> bool:
+    """Whether a broken piece before a declaration has its specifiers or its template header."""
+    if previous is None or previous.type.startswith("preproc"):
+        return False
+    text = node_text(previous)
+    return text[-1:] not in ("", ";", "{", "}") and bool(marked.search(text) or "template" in text)
 
 
 def _inner(node: Node) -> Node:
