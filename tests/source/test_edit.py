@@ -94,15 +94,17 @@ def everything(file: SourceFile) -> tuple[object, ...]:
 
 
 def check_ranges(file: SourceFile) -> None:
-    """Every range lies in the text; host ranges are ordered and apart."""
+    """Every range lies in the text; host ranges are ordered, apart and outside kernels."""
     for kernel in file.kernels:
         assert (
             file.text[file.offset(kernel.name_range.start) : file.offset(kernel.name_range.end)]
             == kernel.name
         )
         assert kernel.range.start <= kernel.signature_range.end <= kernel.range.end
+    kernels = [(file.offset(k.range.start), file.offset(k.range.end)) for k in file.kernels]
     last = 0
     for start, end in file.host_ranges:
+        assert all(end <= begin or stop <= start for begin, stop in kernels)
         assert last <= start < end <= len(file.text)
         last = end
 

@@ -140,7 +140,17 @@ def test_broken_host_code_takes_no_kernel_with_it() -> None:
 
 
 @pytest.mark.parametrize(
-    "before", ["MACRO(a)", "MACRO", "MACRO(a)\nMACRO(b)", "int x = ", "struct S {", "foo(", "#define A {"]
+    "before",
+    [
+        "MACRO(a)",
+        "MACRO",
+        "MACRO(a)\nMACRO(b)",
+        "int x = ",
+        "struct S {",
+        "foo(",
+        "#define A {",
+        "amespace a {",
+    ],
 )
 @pytest.mark.parametrize(
     "code",

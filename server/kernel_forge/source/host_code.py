@@ -173,7 +173,10 @@ def _is_host(node: Node, marked: re.Pattern[str]) -> bool:
 
 def _is_host_function(node: Node, marked: re.Pattern[str]) -> bool:
     body = node.child_by_field_name("body")
-    if body is None or body.type != "compound_statement" or node.child_by_field_name("declarator") is None:
+    declarator = node.child_by_field_name("declarator")
+    if body is None or body.type != "compound_statement" or declarator is None:
+        return False
+    if not _is_function(declarator):  # ``amespace a {``
         return False
     if body.children[-1].type != "}" or body.children[-1].is_missing:
         return False
@@ -213,5 +216,8 @@ def _is_function(node: Node) -> bool:
     while current is not None:
         if current.type == "function_declarator":
             return True
-        current = current.child_by_field_name("declarator")
+        following = current.child_by_field_name("declarator")
+        if following is None and current.type == "reference_declarator":  # it has no field for it
+            following = current.children[-1]
+        current = following
     return False
