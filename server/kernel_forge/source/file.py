@@ -1,5 +1,6 @@
 """A CUDA source file as a value: its text, and what is in it, found on demand."""
 
+from bisect import bisect_right
 from functools import cached_property
 
 from kernel_forge.domain.errors import SourceError
@@ -111,12 +112,13 @@ class SourceFile:
     @cached_property
     def blocks(self) -> tuple[CommentBlock, ...]:
         """Every ``// /// kernel-forge`` block, in file order."""
-        found = list(read_blocks(self._text, self._lines, self._tree))
+        names = [kernel.name_range.start for kernel in self.kernels]
         blocks: list[CommentBlock] = []
-        for block in found:
+        for block in read_blocks(self._text, self._lines, self._tree):
             start = Position(block.first, len(self._lines.line_text(block.first).split("//", 1)[0]))
             end = Position(block.last, len(self._lines.line_text(block.last)))
-            below = next((k.name for k in self.kernels if k.name_range.start > end), None)
+            index = bisect_right(names, end)
+            below = self.kernels[index].name if index < len(names) else None
             blocks.append(CommentBlock(Range(start, end), block.toml, block.closed, below, block.columns))
         return tuple(blocks)
 

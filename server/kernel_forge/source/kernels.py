@@ -95,7 +95,7 @@ def read_kernels(
             marker - start,
             lines.position(start),
             lines.position(end),
-            body,
+            body and body - start,
             spaces,
             extern_c,
             docs,
