@@ -13,10 +13,10 @@ struct kf_dim3 {
 
 extern "C" {
 // ---- index builtins, set by the scheduler before a thread runs -------------------------------------
-extern thread_local kf_dim3 kf_thread_idx;
-extern thread_local kf_dim3 kf_block_idx;
-extern thread_local kf_dim3 kf_block_dim;
-extern thread_local kf_dim3 kf_grid_dim;
+extern __thread kf_dim3 kf_thread_idx;
+extern __thread kf_dim3 kf_block_idx;
+extern __thread kf_dim3 kf_block_dim;
+extern __thread kf_dim3 kf_grid_dim;
 unsigned kf_lane_id();
 unsigned kf_warp_id();
 
@@ -29,10 +29,14 @@ void kf_grid_barrier(int line, const char* file);
 // ---- warp operations ----------------------------------------------------------------------------------
 // Meets the lanes of `mask` (absent lanes and a caller outside its own mask are reported, then end the run).
 // Publishes `size` (<= 32) bytes of `value`; returns 32 slots of kf_slot_bytes each, indexed by lane, valid
-// until this lane's next warp operation. `arrived` receives the lanes that published.
+// until this lane's next warp operation. `arrived` receives the lanes that published. A lane that is in the
+// mask but has exited publishes nothing: whoever reads its slot must call kf_warp_absent.
 enum { kf_slot_bytes = 32 };
 const void* kf_warp_exchange(unsigned mask, const void* value, unsigned size, unsigned* arrived, int line,
                              const char* file);
+// The caller reads lane `lane`, which published nothing. Ends the run if that lane has exited; otherwise (the
+// lane never existed, or is outside the mask) the value is undefined on hardware: fills `value` with poison.
+void kf_warp_absent(unsigned mask, unsigned lane, void* value, unsigned size, int line, const char* file);
 void kf_warp_barrier(unsigned mask, int line, const char* file);
 unsigned kf_active_mask(int line, const char* file);
 

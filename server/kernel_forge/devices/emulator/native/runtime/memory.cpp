@@ -1,0 +1,211 @@
+// Memory a kernel may touch: every piece ends at a page that faults, and carries poison around it.
+#include <sys/mman.h>
+
+#include <cstdio>
+#include <cstring>
+
+#include "report.h"
+#include "state.h"
+
+namespace kf {
+
+namespace {
+
+constexpr size_t kPage = 4096;
+constexpr size_t kSharedLimit = 227 * 1024;  // most shared memory a block can have, sm_90
+constexpr uint64_t kSharedSalt = 0x5a4ed;
+
+struct SharedVariable {
+  const void* key;
+  Region region;
+  uint64_t serial;  // block it was poisoned for
+};
+
+struct SharedMemory {
+  std::vector<SharedVariable> variables;
+  Region dynamic;
+  uint64_t dynamic_serial = 0;
+  size_t static_bytes = 0;
+};
+thread_local SharedMemory shared;
+
+// Every shared region of every worker, for the fault handler (append only, never reallocated).
+constexpr int kMaxRegions = 4096;
+Region shared_regions[kMaxRegions];
+std::atomic<int> shared_region_count{0};
+
+void publish(const Region& region) {
+  int i = shared_region_count.fetch_add(1);
+  if (i < kMaxRegions) shared_regions[i] = region;
+}
+
+size_t round_up(size_t n, size_t to) { return (n + to - 1) / to * to; }
+
+void check_slack(const Region& region, uint64_t salt) {
+  long long offset = changed_outside(region, salt);
+  if (offset == no_change) return;
+  claim_end();
+  Line("fault")
+      .text("kind", "out-of-bounds")
+      .number("write", 1)
+      .text("shared", region.shared)
+      .number("offset", offset)
+      .number("bytes", static_cast<long long>(region.bytes))
+      .thread(kf_block_idx, {})
+      .text("message", "found after the block had ended")
+      .write();
+  end_run();
+}
+
+uint64_t shared_salt(const Worker& w) { return mix(w.block + 1) ^ kSharedSalt; }
+
+}  // namespace
+
+Region allocate_guarded(size_t bytes, size_t align) {
+  // [guard][poison ... body][guard]: the body ends at the upper guard up to the alignment's slack.
+  size_t body = round_up(bytes, align < 16 ? 16 : align);
+  size_t pages = round_up(body ? body : 1, kPage);
+  size_t map_bytes = pages + 2 * kPage;
+  void* map = mmap(nullptr, map_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (map == MAP_FAILED) {
+    claim_end();
+    Line("memory-limit").text("message", "the buffers of this run do not fit into the memory limit").write();
+    end_run();
+  }
+  Region region;
+  region.map = static_cast<char*>(map);
+  region.map_bytes = map_bytes;
+  region.base = region.map + map_bytes - kPage - body;
+  region.bytes = bytes;
+  mprotect(region.map, kPage, PROT_NONE);
+  mprotect(region.map + map_bytes - kPage, kPage, PROT_NONE);
+  return region;
+}
+
+// Bytes of [begin, end) are a function of seed, salt and their offset from the mapping's end alone.
+static unsigned char poison_byte(uint64_t pattern, size_t i) {
+  return static_cast<unsigned char>(pattern >> (i % 8 * 8));
+}
+
+static uint64_t poison_pattern(uint64_t salt) {
+  // Even seeds: NaN as half, bfloat16 and float32, 2^1021 as float64. Odd seeds: large finite numbers (half 1e4,
+  // float32 1e30, float64 1e237). Low bits differ from seed to seed.
+  uint64_t low = mix(settings.poison_seed * 2 + 1 + salt) & 0x003f003f003f003fu;
+  return settings.poison_seed % 2 ? 0x7140714071407140u | low : 0x7fc07fc07fc07fc0u | low;
+}
+
+void fill_poison(void* base, size_t bytes, uint64_t salt) {
+  uint64_t pattern = poison_pattern(salt);
+  auto* p = static_cast<unsigned char*>(base);
+  size_t whole = bytes / 8 * 8;
+  for (size_t i = 0; i < whole; i += 8) memcpy(p + i, &pattern, 8);
+  for (size_t i = whole; i < bytes; ++i) p[i] = poison_byte(pattern, i);
+}
+
+static size_t slack_bytes(const Region& r) {
+  return static_cast<size_t>(r.map + r.map_bytes - kPage - (r.base + r.bytes));
+}
+
+void poison_outside(const Region& r, uint64_t salt) {
+  char* low = r.map + kPage;
+  fill_poison(low, static_cast<size_t>(r.base - low), salt);
+  fill_poison(r.base + r.bytes, slack_bytes(r), salt + 1);
+}
+
+long long changed_outside(const Region& r, uint64_t salt) {
+  uint64_t below = poison_pattern(salt), above = poison_pattern(salt + 1);
+  const char* low = r.map + kPage;
+  size_t low_bytes = static_cast<size_t>(r.base - low);
+  for (size_t i = low_bytes; i-- > 0;)
+    if (static_cast<unsigned char>(low[i]) != poison_byte(below, i))
+      return static_cast<long long>(i) - static_cast<long long>(low_bytes);
+  for (size_t i = 0; i < slack_bytes(r); ++i)
+    if (static_cast<unsigned char>(r.base[r.bytes + i]) != poison_byte(above, i))
+      return static_cast<long long>(r.bytes + i);
+  return no_change;
+}
+
+std::vector<Region>& buffer_regions() {
+  static std::vector<Region> regions;
+  return regions;
+}
+
+bool find_region(const void* address, Region& found) {
+  auto* p = static_cast<const char*>(address);
+  auto inside = [&](const Region& r) { return r.map && p >= r.map && p < r.map + r.map_bytes; };
+  for (auto& r : buffer_regions())
+    if (inside(r)) return found = r, true;
+  int count = shared_region_count.load();
+  for (int i = 0; i < count && i < kMaxRegions; ++i)
+    if (inside(shared_regions[i])) return found = shared_regions[i], true;
+  // Far outside of everything: the nearest buffer within 1 MiB is the likely one.
+  constexpr size_t kNear = 1 << 20;
+  size_t best = kNear;
+  bool any = false;
+  for (auto& r : buffer_regions()) {
+    size_t distance = p < r.base ? static_cast<size_t>(r.base - p) : static_cast<size_t>(p - (r.base + r.bytes));
+    if (distance < best) best = distance, found = r, any = true;
+  }
+  return any;
+}
+
+void begin_block_memory(Worker&) {}
+
+void end_block_memory(Worker& w) {
+  if (shared.dynamic_serial == w.block_serial && shared.dynamic.map)
+    check_slack(shared.dynamic, shared_salt(w));
+  for (auto& v : shared.variables)
+    if (v.serial == w.block_serial) check_slack(v.region, shared_salt(w));
+}
+
+static void* enter_block(Worker& w, Region& region, uint64_t& serial) {
+  if (serial != w.block_serial) {
+    serial = w.block_serial;
+    uint64_t salt = shared_salt(w);
+    poison_outside(region, salt);
+    fill_poison(region.base, region.bytes, salt + 2);
+  }
+  return region.base;
+}
+
+[[noreturn]] static void too_much_shared(size_t bytes) {
+  claim_end();
+  char message[160];
+  snprintf(message, sizeof message, "%zu bytes of shared memory in one block; the largest GPU has %zu", bytes,
+           kSharedLimit);
+  Line("configuration").text("message", message).write();
+  end_run();
+}
+
+}  // namespace kf
+
+using namespace kf;
+
+extern "C" {
+
+size_t kf_dynamic_shared_bytes() { return worker->launch->shared_bytes; }
+
+void* kf_dynamic_shared() {
+  Worker& w = *worker;
+  if (!shared.dynamic.map) {
+    shared.dynamic = allocate_guarded(w.launch->shared_bytes, 128);
+    shared.dynamic.shared = "dynamic shared memory";
+    publish(shared.dynamic);
+  }
+  return enter_block(w, shared.dynamic, shared.dynamic_serial);
+}
+
+void* kf_shared_variable(const void* key, const char* name, size_t bytes, size_t align) {
+  Worker& w = *worker;
+  for (auto& v : shared.variables)
+    if (v.key == key) return enter_block(w, v.region, v.serial);
+  shared.static_bytes += bytes;
+  if (shared.static_bytes + w.launch->shared_bytes > kSharedLimit)
+    too_much_shared(shared.static_bytes + w.launch->shared_bytes);
+  SharedVariable v{key, allocate_guarded(bytes, align), 0};
+  v.region.shared = name;
+  publish(v.region);
+  shared.variables.push_back(v);
+  return enter_block(w, shared.variables.back().region, shared.variables.back().serial);
+}
+}
