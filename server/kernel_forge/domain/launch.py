@@ -20,8 +20,6 @@ class CompileRequest:
         text: the source text (the editor's snapshot, not necessarily what is on disk).
         kernels: C++ expressions to be launchable, e.g. ``("scale", "reduce<256, float>")``.
         symbols: ``__constant__``/``__device__`` variables to be writable from outside.
-        host_ranges: zero-based half-open ``(start, end)`` code point offsets into ``text`` that hold host
-            code, which a device may blank (keeping line breaks) when only kernels are wanted.
         defines: macro -> value, as ``-D``.
         include_dirs: directories for ``#include``, absolute.
         flags: further compiler flags of the user.
@@ -32,7 +30,6 @@ class CompileRequest:
     text: str
     kernels: tuple[str, ...]
     symbols: tuple[str, ...] = ()
-    host_ranges: tuple[tuple[int, int], ...] = ()
     defines: Mapping[str, str] = field(default_factory=dict)
     include_dirs: tuple[str, ...] = ()
     flags: tuple[str, ...] = ()
@@ -45,8 +42,8 @@ class Buffer:
 
     Attributes:
         name: unique in the run; reports speak of it.
-        data: initial contents, C-contiguous; None means poisoned (a bit pattern that depends on
-            ``RunRequest.poison_seed``, so that a stale or unwritten element differs between runs).
+        data: initial contents, C-contiguous; None means :func:`poison` with ``RunRequest.poison_seed``, so
+            that a stale or unwritten element differs between runs.
         nbytes: size in bytes (0 is legal: a valid pointer that may not be dereferenced).
         dtype: element type.
         writable: whether the kernel may write. Every buffer is checked for changes outside its bounds;
@@ -130,3 +127,30 @@ class RunRequest:
     time_limit: float = 10.0
     output_limit: int = 1 << 20
     watch: Watch | None = None
+
+
+def poison(dtype: DType, count: int, seed: int) -> np.ndarray[tuple[int, ...], np.dtype[np.generic]]:
+    """``count`` elements that no kernel writes by chance: what uninitialised buffers hold before a run.
+
+    All elements are equal. Neighbouring seeds give different values, alternating between NaN (even) and a
+    large finite number (odd) for floats, so that a kernel that reads them, or writes a value that happens to
+    be one of them, shows in a second run with another seed.
+    """
+    variant = seed % 61
+    if dtype is DType.BOOL:
+        return np.full(count, seed % 2 == 1)
+    bits = np.dtype(f"u{dtype.itemsize}")
+    if not dtype.is_float:
+        pattern = int.from_bytes(bytes([0xA5 - variant]) * dtype.itemsize, "little")
+    else:
+        nan, large = _FLOAT_POISON[dtype]
+        pattern = (large if seed % 2 else nan) + variant
+    return np.full(count, pattern, dtype=bits).view(dtype.numpy)
+
+
+_FLOAT_POISON = {
+    DType.FLOAT16: (0x7E40, 0x7140),
+    DType.BFLOAT16: (0x7FC0, 0x7140),
+    DType.FLOAT32: (0x7FC0_A000, 0x7149_A000),
+    DType.FLOAT64: (0x7FF8_0000_A000_0000, 0x7149_0000_A000_0000),
+}

@@ -50,3 +50,13 @@ typedef unsigned long long cudaSurfaceObject_t;
   }
 KF_TEXTURE(tex1Dfetch) KF_TEXTURE(tex1D) KF_TEXTURE(tex2D) KF_TEXTURE(tex3D) KF_TEXTURE(tex2DLayered) KF_TEXTURE(tex2DLod)
 #undef KF_TEXTURE
+
+namespace kf {
+template <class... A> constexpr size_t largest(A... values) {
+  size_t most = 16;  // what a float4 access may ask of any array
+  for (size_t v : {static_cast<size_t>(values)...}) most = v > most ? v : most;
+  return most;
+}
+}  // namespace kf
+// Where the rewriter could not reach (inside a macro's body): one per thread that runs blocks, without guard or poison.
+#define __shared__ static thread_local __attribute__((aligned(128)))

@@ -1,0 +1,1 @@
+"""NVIDIA's compilers, asked for their opinion where they are installed."""

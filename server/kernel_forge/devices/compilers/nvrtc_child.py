@@ -1,0 +1,79 @@
+"""Child process: compile one text with NVRTC and print the log as JSON. Uses the standard library alone.
+
+Input (stdin): ``{"library", "includes", "text", "name", "defines", "flags", "host_folder"}``.
+Output: ``{"accepted", "log"}``.
+"""
+
+import ctypes
+import json
+import re
+import sys
+
+# Host headers have no meaning for device code; NVRTC cannot find them and would stop at the first.
+_HOST_HEADERS = (
+    "algorithm array assert.h bitset cassert cfloat chrono climits cmath complex cstddef cstdint cstdio cstdlib cstring "
+    "ctime deque errno.h exception fcntl.h float.h fstream functional getopt.h initializer_list iomanip ios iosfwd "
+    "iostream istream iterator limits limits.h list map math.h memory mutex new numeric omp.h optional ostream queue "
+    "random ratio set signal.h sstream stack stdarg.h stdbool.h stddef.h stdexcept stdint.h stdio.h stdlib.h string "
+    "string.h string_view sys/stat.h sys/time.h sys/types.h thread time.h tuple type_traits typeinfo unistd.h "
+    "unordered_map unordered_set utility vector variant"
+).split()
+_STDINT = """#pragma once
+typedef signed char int8_t; typedef short int16_t; typedef int int32_t; typedef long long int64_t;
+typedef unsigned char uint8_t; typedef unsigned short uint16_t; typedef unsigned int uint32_t;
+typedef unsigned long long uint64_t; typedef unsigned long uintptr_t; typedef long intptr_t;
+"""
+_LIMITS = """#pragma once
+#define INT_MAX 2147483647
+#define INT_MIN (-INT_MAX - 1)
+#define UINT_MAX 4294967295U
+#define LLONG_MAX 9223372036854775807LL
+#define FLT_MAX 3.402823466e+38F
+#define FLT_MIN 1.175494351e-38F
+#define FLT_EPSILON 1.192092896e-07F
+#define DBL_MAX 1.7976931348623158e+308
+#define DBL_MIN 2.2250738585072014e-308
+#define DBL_EPSILON 2.2204460492503131e-16
+#ifndef INFINITY
+#define INFINITY __int_as_float(0x7f800000)
+#define NAN __int_as_float(0x7fffffff)
+#define HUGE_VALF INFINITY
+#define M_PI 3.14159265358979323846
+#define M_SQRT1_2 0.70710678118654752440
+#endif
+"""
+
+
+def main() -> None:
+    """Read the job, compile, answer."""
+    job = json.load(sys.stdin)
+    library = ctypes.CDLL(job["library"])
+    headers = {name: "#pragma once\n" for name in _HOST_HEADERS}
+    for name in ("cstdint", "stdint.h", "inttypes.h"):
+        headers[name] = _STDINT
+    for name in ("cfloat", "float.h", "climits", "limits.h", "cmath", "math.h"):
+        headers[name] = _LIMITS
+    program = ctypes.c_void_p()
+    count = len(headers)
+    names = (ctypes.c_char_p * count)(*(n.encode() for n in headers))
+    texts = (ctypes.c_char_p * count)(*(t.encode() for t in headers.values()))
+    library.nvrtcCreateProgram(
+        ctypes.byref(program), job["text"].encode(), job["name"].encode(), count, texts, names
+    )
+    options = ["--gpu-architecture=compute_90", "-default-device", "--std=c++17", "-dopt=on"]
+    options = [o for o in options if not (o.startswith("--std") and any("std" in f for f in job["flags"]))]
+    options = [o for o in options if o != "-dopt=on"]
+    options += [f.replace("-std=", "--std=") if f.startswith("-std") else f for f in job["flags"]]
+    options += [f"-D{name}={value}" for name, value in job["defines"].items()]
+    options += [f"-I{folder}" for folder in [*job["includes"], job["host_folder"]]]
+    encoded = (ctypes.c_char_p * len(options))(*(o.encode() for o in options))
+    status = library.nvrtcCompileProgram(program, len(options), encoded)
+    size = ctypes.c_size_t()
+    library.nvrtcGetProgramLogSize(program, ctypes.byref(size))
+    log = ctypes.create_string_buffer(size.value or 1)
+    library.nvrtcGetProgramLog(program, log)
+    text = re.sub(r"\x1b\[[0-9;]*m", "", log.value.decode("utf-8", "replace"))
+    json.dump({"accepted": status == 0, "log": text}, sys.stdout)
+
+
+main()

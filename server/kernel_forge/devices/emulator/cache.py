@@ -1,0 +1,62 @@
+"""Compiled kernels on disk, found by the digest of everything that went into them."""
+
+import os
+import shutil
+import tempfile
+from pathlib import Path
+
+SIZE_LIMIT = 2 << 30
+ENTRY_FILE = "kernel"
+
+
+class ArtifactCache:
+    """Folders by key under ``root``; the least recently used go when all exceed ``size_limit`` bytes.
+
+    Processes may share it: an entry appears whole, by rename, and is never changed.
+    """
+
+    def __init__(self, root: Path, size_limit: int = SIZE_LIMIT) -> None:
+        self.root = root
+        self.size_limit = size_limit
+
+    def find(self, key: str) -> Path | None:
+        """The entry's folder, marked as just used."""
+        folder = self.root / key
+        if not (folder / ENTRY_FILE).exists():
+            return None
+        try:
+            os.utime(folder)
+        except OSError:
+            return None  # another process has just evicted it
+        return folder
+
+    def build_folder(self) -> Path:
+        """A private folder to build an entry in."""
+        self.root.mkdir(parents=True, exist_ok=True)
+        return Path(tempfile.mkdtemp(prefix=".build-", dir=self.root))
+
+    def adopt(self, key: str, built: Path) -> Path:
+        """Make ``built`` the entry of ``key`` (or drop it where another process was faster)."""
+        folder = self.root / key
+        try:
+            built.rename(folder)
+        except OSError:
+            shutil.rmtree(built, ignore_errors=True)
+        self._evict(keep=folder)
+        return folder
+
+    def _evict(self, keep: Path) -> None:
+        entries = []
+        for folder in self.root.iterdir():
+            try:
+                size = sum(f.stat().st_size for f in folder.iterdir())
+                entries.append((folder.stat().st_mtime, size, folder))
+            except OSError:
+                continue
+        total = sum(size for _, size, _ in entries)
+        for _, size, folder in sorted(entries):
+            if total <= self.size_limit:
+                return
+            if folder != keep and not folder.name.startswith("."):
+                shutil.rmtree(folder, ignore_errors=True)
+                total -= size

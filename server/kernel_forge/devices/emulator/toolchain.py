@@ -1,0 +1,198 @@
+"""The host's C++ compiler: finding it, its flags, and the parts that are built once per compiler."""
+
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+import threading
+from dataclasses import dataclass
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+
+NATIVE = Path(__file__).resolve().parent / "native"
+INCLUDE = NATIVE / "include"
+RUNTIME = NATIVE / "runtime"
+INSTALL_HINT = (
+    'no C++ compiler found: install one (apt-get install g++), or pip install "kernel-forge-lsp[compiler]"'
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Compiler:
+    """A C++ compiler. ``kind`` is gcc, clang or zig; ``version`` is its first line of ``--version``."""
+
+    command: tuple[str, ...]
+    kind: str
+    version: str
+
+    @property
+    def common_flags(self) -> tuple[str, ...]:
+        """Flags for everything that ends in one executable. Its address is fixed, so a PC names a line."""
+        if self.kind == "zig":  # zig builds position independent and refuses the other
+            return ("-fPIE", "-ftls-model=local-exec", "-fno-sanitize=undefined")
+        return ("-fno-pie",)
+
+    @property
+    def kernel_flags(self) -> tuple[str, ...]:
+        """Flags for the rewritten kernels.
+
+        No contraction: whether a multiply and an add fuse is the compiler's choice on a GPU too, and the
+        tolerance must cover both. Signed overflow wraps, as it does on the hardware.
+        """
+        flags = (
+            "-O1",
+            "-g1",
+            "-w",
+            "-fwrapv",
+            "-fno-strict-aliasing",
+            "-ffp-contract=off",
+            "-fno-math-errno",
+            "-fsanitize=alignment",
+            "-fno-sanitize-recover=alignment",
+        )
+        if self.kind == "gcc":
+            return (
+                *flags,
+                "-fmax-errors=20",
+                "-fno-diagnostics-show-caret",
+                "-fdiagnostics-column-unit=byte",
+            )
+        return (*flags, "-ferror-limit=20", "-fno-caret-diagnostics", "-fdiagnostics-print-source-range-info")
+
+
+@cache
+def find_compiler() -> Compiler | None:
+    """The compiler named by ``KERNEL_FORGE_CXX``, else g++, clang++, or the ziglang wheel."""
+    named = os.environ.get("KERNEL_FORGE_CXX")
+    if named:
+        return _probe(tuple(named.split()))
+    for command in ("g++", "clang++"):
+        if shutil.which(command):
+            found = _probe((command,))
+            if found is not None:
+                return found
+    if find_spec("ziglang") is not None:
+        return _probe((sys.executable, "-m", "ziglang", "c++"))
+    return None
+
+
+def _probe(command: tuple[str, ...]) -> Compiler | None:
+    try:
+        done = subprocess.run(
+            [*command, "--version"],
+            capture_output=True,
+            text=True,
+            timeout=30,
+            check=True,
+            stdin=subprocess.DEVNULL,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    first = done.stdout.splitlines()[0] if done.stdout else ""
+    if "ziglang" in command or command[0].endswith("zig"):
+        kind = "zig"
+    else:
+        kind = "clang" if "clang" in first else "gcc"
+    return Compiler(command, kind, first)
+
+
+@cache
+def native_hash() -> str:
+    """A digest of every native source of ours: a changed runtime or header makes new artifacts."""
+    digest = hashlib.sha256()
+    for path in sorted(p for p in NATIVE.rglob("*") if p.is_file()):
+        digest.update(str(path.relative_to(NATIVE)).encode())
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+class BuildError(Exception):
+    """A part of ours does not build with this compiler: the emulator is unavailable."""
+
+
+class Toolchain:
+    """A compiler with its prebuilt parts in ``cache_dir``; safe to share between threads and processes."""
+
+    def __init__(self, compiler: Compiler, cache_dir: Path) -> None:
+        self.compiler = compiler
+        key = hashlib.sha256(f"{compiler.version}|{compiler.command}|{native_hash()}".encode()).hexdigest()[
+            :20
+        ]
+        self.folder = cache_dir / "toolchain" / key
+
+    def runtime_objects(self) -> list[Path]:
+        """The compiled runtime, built at first use.
+
+        Raises:
+            BuildError: it does not compile.
+        """
+        objects = []
+        for source in sorted(RUNTIME.glob("*.cpp")):
+            target = self.folder / (source.stem + ".o")
+            if not target.exists():
+                command = [
+                    *self.compiler.command,
+                    *self.compiler.common_flags,
+                    "-std=c++17",
+                    "-O2",
+                    "-g1",
+                    "-pthread",
+                ]
+                self._build([*command, "-I", str(INCLUDE), "-c", str(source)], target)
+            objects.append(target)
+        return objects
+
+    def prelude_flags(self, standard: str) -> tuple[str, ...]:
+        """Flags that bring in CUDA's names, precompiled where the compiler can (gcc and clang).
+
+        Raises:
+            BuildError: the headers do not compile.
+        """
+        header = INCLUDE / "kf_cuda.h"
+        flags = [
+            *self.compiler.common_flags,
+            *self.compiler.kernel_flags,
+            f"-std={standard}",
+            "-I",
+            str(INCLUDE),
+        ]
+        if self.compiler.kind == "gcc":
+            folder = self.folder / standard
+            target = folder / "kf_cuda.h.gch"
+            if not target.exists():
+                self._build([*self.compiler.command, *flags, "-x", "c++-header", str(header)], target)
+            return ("-I", str(INCLUDE), "-include", str(folder / "kf_cuda.h"))
+        if self.compiler.kind == "clang":
+            target = self.folder / standard / "kf_cuda.h.pch"
+            if not target.exists():
+                self._build([*self.compiler.command, *flags, "-x", "c++-header", str(header)], target)
+            return ("-I", str(INCLUDE), "-include-pch", str(target))
+        return ("-I", str(INCLUDE), "-include", str(header))
+
+    def _build(self, command: list[str], target: Path) -> None:
+        """Build into a private name, then rename: another process never sees half a file."""
+        target.parent.mkdir(parents=True, exist_ok=True)
+        private = target.with_name(f".{os.getpid()}-{threading.get_ident()}-{target.name}")
+        try:
+            done = subprocess.run(
+                [*command, "-o", str(private)],
+                capture_output=True,
+                text=True,
+                timeout=300,
+                check=False,
+                stdin=subprocess.DEVNULL,
+            )
+        except (OSError, subprocess.SubprocessError) as error:
+            raise BuildError(f"{self.compiler.version}: {error}") from error
+        if done.returncode != 0:
+            raise BuildError(
+                f"{self.compiler.version} cannot build the emulator: {_first_error(done.stderr)}"
+            )
+        private.rename(target)
+
+
+def _first_error(text: str) -> str:
+    return next((line for line in text.splitlines() if re.search(r"\berror\b", line)), text[:400])
