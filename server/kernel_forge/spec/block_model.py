@@ -1,0 +1,223 @@
+"""The spec block's format as pydantic models: one place for validation, JSON schema, hover and completion."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictBool, StrictInt, WithJsonSchema
+
+INIT_NAMES = ("normal", "uniform", "permutation", "sorted", "adversarial")
+ROLES = ("in", "out", "inout", "scratch")
+
+
+def _expression_text(value: object) -> object:
+    return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
+
+
+Arithmetic = Annotated[
+    str, BeforeValidator(_expression_text), WithJsonSchema({"type": ["integer", "number", "string"]})
+]
+"""A number or an expression over sizes, tunables and scalars."""
+
+
+def _one_or_many(value: object) -> object:
+    return value if isinstance(value, list) else [value]
+
+
+ArithmeticList = Annotated[
+    list[Arithmetic],
+    BeforeValidator(_one_or_many),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"type": ["integer", "string"]},
+                {"type": "array", "items": {"type": ["integer", "string"]}, "minItems": 1, "maxItems": 3},
+            ]
+        }
+    ),
+]
+
+
+class Strict(BaseModel):
+    """Unknown keys are errors: a misspelt key must not be silently without effect."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+class InitTable(Strict):
+    """How to fill an argument, with parameters."""
+
+    kind: Literal["integers", "constant"] = Field(description="`integers` or `constant`.")
+    low: Arithmetic | None = Field(None, description="Smallest integer (may depend on sizes).")
+    high: Arithmetic | None = Field(None, description="One more than the largest integer.")
+    value: StrictInt | float | StrictBool | None = Field(None, description="The constant.")
+
+
+def _init(value: object) -> object:
+    return {"name": value} if isinstance(value, str) else value
+
+
+class InitName(Strict):
+    """How to fill an argument, by name or by a function of the user's."""
+
+    name: str
+
+
+class ArgTable(Strict):
+    """What the signature does not say about one argument."""
+
+    shape: Annotated[
+        list[Arithmetic] | None,
+        Field(
+            description="Extent of each dimension, outermost first, in *scalars* (a `float4*` over n floats has "
+            'shape `["n"]`). Expressions over sizes and tunables.'
+        ),
+    ] = None
+    role: Annotated[
+        Literal["in", "out", "inout", "scratch"] | None,
+        Field(
+            description="What the kernel does with the memory: `in`, `out`, `inout`, `scratch`. "
+            "`const T*` is `in` without saying so."
+        ),
+    ] = None
+    init: Annotated[
+        InitName | InitTable | None,
+        BeforeValidator(_init),
+        Field(
+            description='Contents before the run: `"normal"` (floats, the default), `"uniform"`, `"permutation"`, '
+            '`"sorted"`, `"adversarial"`, `"file.py:function"`, or a table '
+            '`{ kind = "integers", low = 0, high = 64 }`, `{ kind = "constant", value = 0 }`.'
+        ),
+        WithJsonSchema({"anyOf": [{"type": "string"}, {"$ref": "#/$defs/InitTable"}]}),
+    ] = None
+    value: Annotated[
+        Arithmetic | StrictBool | None,
+        Field(description="Value of a scalar parameter: a number or an expression over the sizes."),
+    ] = None
+    dtype: Annotated[
+        str | None,
+        Field(description="Element type of a buffer that no parameter types, such as scratch."),
+    ] = None
+
+
+def _arg(value: object) -> object:
+    return {"value": value} if isinstance(value, int | float | str | bool) else value
+
+
+class LaunchTable(Strict):
+    """One kernel launch."""
+
+    kernel: str | None = Field(None, description="Kernel of this launch, with template arguments.")
+    grid: ArithmeticList | None = Field(
+        None, description='Blocks per dimension: `"cdiv(n, BLOCK)"` or a list.'
+    )
+    block: ArithmeticList | None = Field(None, description='Threads per dimension: `"BLOCK"` or a list.')
+    shared: Arithmetic | None = Field(None, description="Dynamic shared memory in bytes.")
+    cluster: ArithmeticList | None = Field(None, description="Blocks per cluster (compute capability 9.0).")
+    cooperative: StrictBool = Field(False, description="Launch cooperatively, for `grid.sync()`.")
+    args: Annotated[
+        list[str] | dict[str, str] | None,
+        Field(
+            description="Arguments in parameter order, or a table parameter -> argument, where the names differ."
+        ),
+    ] = None
+
+
+class ToleranceTable(Strict):
+    """A tolerance in place of the derived one. Shown in every verdict."""
+
+    absolute: StrictInt | float = Field(0.0, ge=0, description="Absolute part.")
+    relative: StrictInt | float = Field(0.0, ge=0, description="Part relative to the expected value.")
+
+
+def _reference(value: object) -> object:
+    return {"": value} if isinstance(value, str) else value
+
+
+def _launches(value: object) -> object:
+    return [value] if isinstance(value, dict) else value
+
+
+class Block(Strict):
+    """One spec block."""
+
+    kernel: str = Field(
+        description='Name of the kernel below, with template arguments where it has any: `"f<BLOCK, float>"`.'
+    )
+    reference: Annotated[
+        dict[str, str],
+        BeforeValidator(_reference),
+        Field(
+            description='What each output must be: a NumPy expression over the arguments, `"file.py:function"` or '
+            '`"kernel:name"`. A bare string serves where there is one output.'
+        ),
+        WithJsonSchema(
+            {"anyOf": [{"type": "string"}, {"type": "object", "additionalProperties": {"type": "string"}}]}
+        ),
+    ]
+    cases: list[dict[str, StrictInt]] = Field(
+        default_factory=lambda: [{}],
+        min_length=1,
+        description="Values of the sizes; the first case is the one to tune for.",
+    )
+    where: list[str] = Field(default_factory=list, description='Which sizes are legal: `["n % 256 == 0"]`.')
+    args: dict[str, Annotated[ArgTable, BeforeValidator(_arg)]] = Field(
+        default_factory=dict, description="What the signature does not say, per argument."
+    )
+    launch: Annotated[
+        list[LaunchTable],
+        BeforeValidator(_launches),
+        Field(description="Grid, block and shared memory; an array of tables for several launches in a row."),
+        WithJsonSchema(
+            {
+                "anyOf": [
+                    {"$ref": "#/$defs/LaunchTable"},
+                    {"type": "array", "items": {"$ref": "#/$defs/LaunchTable"}},
+                ]
+            }
+        ),
+    ] = Field(default_factory=list)
+    tune: dict[str, list[StrictInt | float | StrictBool | str]] = Field(
+        default_factory=dict,
+        description="Tunable parameters and their values, and `where` with constraints between them.",
+    )
+    tolerance: ToleranceTable | None = Field(
+        None, description="A tolerance in place of the derived one; shown in every verdict."
+    )
+    baseline: str | None = Field(None, description="What a speed is compared with.")
+    gate: float | None = Field(None, gt=0, description="Largest slowdown accepted, 1.05 for 5 %.")
+
+
+class Sidecar(Strict):
+    """A file ``name.forge.toml`` beside ``name.cu``: one table per kernel."""
+
+    source: str = Field(description="The CUDA file, beside this one.")
+    kernels: dict[str, dict[str, Any]] = Field(description="Kernel name -> its spec block.")
+
+
+def json_schema() -> dict[str, Any]:
+    """The JSON schema of a spec block."""
+    schema = Block.model_json_schema()
+    schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
+    schema["title"] = "Kernel Forge spec block"
+    schema.setdefault("$defs", {}).setdefault("InitTable", InitTable.model_json_schema())
+    return schema
+
+
+Model = type[BaseModel]
+
+
+def model_at(path: tuple[str | int, ...]) -> Model | None:
+    """The model whose fields are the legal keys in the table at ``path``; None where keys are free names."""
+    names = tuple(p for p in path if isinstance(p, str))
+    match names:
+        case ():
+            return Block
+        case ("args", _):
+            return ArgTable
+        case ("args", _, "init"):
+            return InitTable
+        case ("launch",):
+            return LaunchTable
+        case ("tolerance",):
+            return ToleranceTable
+        case _:
+            return None

@@ -1,0 +1,114 @@
+"""Plain C++ arithmetic of launch sites as spec expressions, or nothing where it is not plain."""
+
+import re
+from collections.abc import Mapping
+
+from kernel_forge.domain.errors import ExpressionError
+from kernel_forge.domain.expression import Expression
+from kernel_forge.source import LaunchSite, SourceFile
+
+_CAST = re.compile(
+    r"\(\s*(?:const\s+)?(?:unsigned|int|long|size_t|u?int\d+_t|unsigned int|unsigned long|long long|float|double)\s*\)"
+    r"|\bstatic_cast\s*<[^<>]*>"
+)
+_SUFFIX = re.compile(r"\b(\d+(?:\.\d+)?)(?:[uUlL]+|[fF])\b")
+_CEIL_NAMES = re.compile(r"\b(?:ceil_div|CEIL_DIV|div_up|DIV_UP|divUp|cdiv|iDivUp|ceilDiv|DIVUP|div_ceil)\b")
+_MIN_MAX = re.compile(r"\b(?:std::)(min|max)\b")
+_NAME = re.compile(r"\b[^\W\d]\w*\b")
+_DIM3 = re.compile(r"^(?:dim3\s*)?[({](.*)[)}]$", re.DOTALL)
+MAX_DEPTH = 6
+
+
+def translate(text: str, names: Mapping[str, str]) -> Expression | None:
+    """``text`` as an expression with ``names`` replaced; None where it is more than arithmetic."""
+    code = _SUFFIX.sub(r"\1", _CAST.sub("", text)).strip()
+    code = _MIN_MAX.sub(r"\1", _CEIL_NAMES.sub("cdiv", code)).replace("&&", " and ").replace("||", " or ")
+    code = code.replace("sizeof(float)", "4").replace("sizeof(double)", "8").replace("sizeof(int)", "4")
+    code = code.replace("sizeof(half)", "2").replace("sizeof(__half)", "2").replace("::", ".")
+    code = _NAME.sub(lambda m: names.get(m.group(), m.group()), code)
+    try:
+        return Expression.parse(code)
+    except ExpressionError:
+        return None
+
+
+def dimensions(
+    text: str, site: LaunchSite, source: SourceFile, names: Mapping[str, str]
+) -> list[Expression] | None:
+    """The extents that a launch's grid or block text stands for: a number, ``dim3(...)``, or a local variable."""
+    resolved = _resolve(text.strip(), site, source, MAX_DEPTH)
+    match = _DIM3.match(resolved)
+    parts = _split(match.group(1)) if match is not None and resolved.startswith(("dim3", "{")) else [resolved]
+    found = []
+    for part in parts:
+        expression = _with_locals(part, site, source, names)
+        if expression is None:
+            return None
+        found.append(expression)
+    while len(found) > 1 and found[-1].text.strip() == "1":
+        found.pop()
+    return found
+
+
+def _with_locals(
+    text: str, site: LaunchSite, source: SourceFile, names: Mapping[str, str], depth: int = MAX_DEPTH
+) -> Expression | None:
+    """``text`` translated, with local variables of the launching function replaced by what they hold."""
+    expression = translate(text, names)
+    if expression is None or depth == 0:
+        return expression
+    code = text
+    for name in sorted(_NAME.findall(code)):
+        if name in names:
+            continue
+        value = _local(name, site, source)
+        if value is not None and translate(value, names) is not None:
+            code = re.sub(rf"\b{name}\b", f"({value})", code)
+    return expression if code == text else _with_locals(code, site, source, names, depth - 1)
+
+
+def _resolve(text: str, site: LaunchSite, source: SourceFile, depth: int) -> str:
+    """A name of a local ``dim3`` replaced by its initialiser."""
+    if depth == 0 or not re.fullmatch(r"[^\W\d]\w*", text):
+        return text
+    scope = _scope(site, source)
+    match = re.search(
+        rf"\bdim3\s+(?:\w+\s*[^;]*,\s*)?{text}\s*(?P<init>\([^;]*?\)|\{{[^;]*?\}})\s*[;,]", scope
+    )
+    if match is not None:
+        return f"dim3{match['init']}"
+    match = re.search(rf"\bdim3\s+{text}\s*=\s*(?P<init>[^;]+);", scope)
+    if match is not None:
+        return _resolve(match["init"].strip(), site, source, depth - 1)
+    return text
+
+
+def _local(name: str, site: LaunchSite, source: SourceFile) -> str | None:
+    pattern = (
+        rf"\b(?:(?:static|const|constexpr|unsigned|long|int|size_t|auto|u?int\d+_t)\s+)+{name}\s*"
+        rf"(?:=\s*([^;,]+(?:\([^;]*\))?[^;,]*)|\(([^;]*)\)|\{{([^;]*)\}})\s*[;,]"
+    )
+    match = re.search(pattern, _scope(site, source))
+    return next((g.strip() for g in match.groups() if g), None) if match is not None else None
+
+
+def _scope(site: LaunchSite, source: SourceFile) -> str:
+    """The text before the launch, nearest first in meaning: the function around it up to the launch."""
+    end = source.offset(site.range.start)
+    start = 0
+    if site.in_function:
+        found = list(re.finditer(rf"\b{re.escape(site.in_function)}\s*\(", source.text[:end]))
+        start = found[-1].start() if found else 0
+    return source.text[start:end]
+
+
+def _split(text: str) -> list[str]:
+    """``text`` at its commas outside brackets."""
+    parts, depth, begin = [], 0, 0
+    for i, character in enumerate(text):
+        depth += (character in "([{<") - (character in ")]}>")
+        if character == "," and depth == 0:
+            parts.append(text[begin:i].strip())
+            begin = i + 1
+    parts.append(text[begin:].strip())
+    return parts

@@ -1,0 +1,134 @@
+"""Launches: from ``[launch]``, or from the launch sites of the file where the block is silent."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from kernel_forge.domain.errors import ExpressionError
+from kernel_forge.domain.expression import Expression
+from kernel_forge.domain.spec import LaunchSpec
+from kernel_forge.domain.text import Location
+from kernel_forge.source import LaunchSite, SourceFile
+from kernel_forge.spec.block_model import LaunchTable
+from kernel_forge.spec.cpp_expressions import dimensions, translate
+from kernel_forge.spec.problems import BlockText
+from kernel_forge.spec.signature import Instance
+from kernel_forge.spec.toml_document import Path
+
+
+@dataclass(frozen=True)
+class LaunchReader:
+    """Builds the launches of one spec; ``known`` are the names an expression may use."""
+
+    block: BlockText
+    source: SourceFile
+    known: frozenset[str]
+
+    def read(
+        self, table: LaunchTable | None, instance: Instance, args: tuple[str, ...], path: Path
+    ) -> LaunchSpec | None:
+        """One launch, or None where something is missing or wrong (noted)."""
+        inferred = None if table is not None and table.grid and table.block else self._inferred(instance)
+        site, grid, block, shared = inferred or (None, None, None, None)
+        location = self.block.location_of(path, key=True)
+        if table is not None:
+            grid = self._list(table.grid, (*path, "grid")) if table.grid else grid
+            block = self._list(table.block, (*path, "block")) if table.block else block
+            if table.shared is not None:
+                shared = self._one(table.shared, (*path, "shared"))
+        elif site is not None:
+            location = Location(self.source.path, site.range)
+        if grid is None or block is None:
+            if not self.block.has_errors:
+                self._ask_for_launch(instance, path, "grid" if grid is None else "block")
+            return None
+        cluster = self._list(table.cluster, (*path, "cluster")) if table is not None and table.cluster else []
+        cooperative = (table is not None and table.cooperative) or (site is not None and site.cooperative)
+        return LaunchSpec(
+            kernel=instance.expression,
+            args=args,
+            grid=tuple(grid),
+            block=tuple(block),
+            shared=shared or Expression.parse("0"),
+            cluster=tuple(cluster or ()),
+            cooperative=cooperative,
+            location=location,
+        )
+
+    def _ask_for_launch(self, instance: Instance, path: Path, key: str) -> None:
+        fix = self.block.insert_line_fix("launch", f'{key} = "{_EXAMPLES[key]}"', f"Add {key} to [launch]")
+        self.block.add(
+            "KF113",
+            f"how is {instance.kernel.name} launched? Add [launch] with grid and block, for example "
+            f'grid = "cdiv(n, BLOCK)" and block = "BLOCK" (no launch in this file could be read)',
+            path,
+            key=True,
+            fixes=(fix,),
+        )
+
+    def _list(self, texts: list[str], path: Path) -> list[Expression] | None:
+        if not 1 <= len(texts) <= 3:
+            self.block.add("KF113", f"one to three extents are needed, not {len(texts)}", path)
+            return None
+        found = []
+        for i, text in enumerate(texts):
+            where = (
+                path
+                if len(texts) == 1 and (*self.block.prefix, *path, 0) not in self.block.document.values
+                else (*path, i)
+            )
+            expression = self._one(text, where)
+            if expression is not None:
+                found.append(expression)
+        return found if len(found) == len(texts) else None
+
+    def _one(self, text: str, path: Path) -> Expression | None:
+        try:
+            expression = Expression.parse(text)
+        except ExpressionError as error:
+            self.block.add_expression("KF109", error, path)
+            return None
+        unknown = sorted(expression.names - self.known)
+        if unknown:
+            offset = max(0, text.find(unknown[0]))
+            known = ", ".join(sorted(self.known)) or "none"
+            message = f"{unknown[0]} is no size, scalar or tunable (known are {known})"
+            self.block.add("KF109", message, path, within=(offset, len(unknown[0])))
+            return None
+        return expression
+
+    def _inferred(
+        self, instance: Instance
+    ) -> tuple[LaunchSite, list[Expression], list[Expression], Expression | None] | None:
+        """What the file's own launch of the kernel says, where it is plain arithmetic over known names."""
+        for site in self.source.launches:
+            if site.kernel.split("::")[-1] != instance.kernel.name or not site.grid or not site.block:
+                continue
+            names = self._host_names(site, instance)
+            grid = dimensions(site.grid, site, self.source, names)
+            block = dimensions(site.block, site, self.source, names)
+            shared = translate(site.shared, names) if site.shared else None
+            expressions = [*(grid or ()), *(block or ()), *((shared,) if shared else ())]
+            if grid and block and all(e.names <= self.known for e in expressions):
+                if site.shared and shared is None:
+                    continue
+                return site, grid, block, shared
+        return None
+
+    def _host_names(self, site: LaunchSite, instance: Instance) -> Mapping[str, str]:
+        """Host variable -> parameter it is passed as; numeric macros -> their values; template arguments."""
+        names = {
+            m.name: m.value
+            for m in self.source.macros
+            if m.name not in self.known and m.value.strip().isdigit()
+        }
+        for text, param in zip(site.args, instance.kernel.params, strict=False):
+            if text.isidentifier() and not param.is_pointer and param.name in self.known:
+                names[text] = param.name
+        # A literal that is passed as a template argument stands for that template parameter's argument.
+        for site_arg, own_arg in zip(site.template_args, instance.template_args, strict=False):
+            if site_arg.isidentifier() and own_arg in self.known:
+                names[site_arg] = own_arg
+        return names
+
+
+_EXAMPLES = {"grid": "cdiv(n, BLOCK)", "block": "BLOCK"}

@@ -1,0 +1,221 @@
+"""References written as NumPy expressions: checked by syntax tree, then evaluated on arrays.
+
+What is allowed is what computes: arithmetic, comparisons, indexing, NumPy functions and array methods from a
+list. Nothing that reads a file, imports, or reaches Python's internals. This is a guard against mistakes and
+against text written by a model; running a reference at all still needs a trusted workspace.
+"""
+
+import ast
+import difflib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from types import CodeType
+from typing import Any
+
+import numpy as np
+
+from kernel_forge.domain.errors import ExpressionError
+
+MAX_LENGTH = 4000
+FUNCTIONS = frozenset(
+    """
+    abs absolute add all amax amin any arange arccos arccosh arcsin arcsinh arctan arctan2 arctanh argmax argmin
+    argpartition argsort around array array_equal asarray atleast_1d atleast_2d average bincount bitwise_and bitwise_or
+    bitwise_xor bool_ broadcast_to cbrt ceil clip column_stack concatenate convolve copysign correlate cos cosh
+    count_nonzero cross cumprod cumsum deg2rad diag diagonal diff digitize divide dot einsum empty_like equal exp exp2
+    expand_dims expm1 eye fabs flatnonzero flip fliplr flipud float16 float32 float64 floor floor_divide fmax fmin fmod
+    full full_like gcd greater greater_equal heaviside histogram hstack hypot identity inner int16 int32 int64 int8
+    interp invert isfinite isin isinf isnan kron lcm ldexp left_shift less less_equal linspace log log10 log1p log2
+    logaddexp logical_and logical_not logical_or logical_xor matmul max maximum mean median meshgrid min minimum mod
+    moveaxis multiply nan_to_num nanmax nanmin nansum ndarray negative newaxis nonzero norm not_equal ones ones_like
+    outer pad partition power prod ptp quantile rad2deg ravel reciprocal remainder repeat reshape right_shift rint roll
+    rollaxis round searchsorted select sign sinc sin sinh sort sqrt square squeeze stack std subtract sum swapaxes take
+    take_along_axis tan tanh tensordot tile trace transpose trapezoid tri tril triu true_divide trunc uint16 uint32
+    uint64 uint8 unique var vdot vecdot vstack where zeros zeros_like
+    inf nan pi e
+    """.split()
+)
+_UFUNC_METHODS = frozenset({"accumulate", "reduce", "outer", "at", "reduceat"})
+_NAMESPACES = {"fft", "linalg", "lib"}
+_SUBMODULES = {
+    ("linalg", "norm"),
+    ("linalg", "inv"),
+    ("linalg", "det"),
+    ("linalg", "solve"),
+    ("fft", "fft"),
+    ("fft", "ifft"),
+    ("fft", "rfft"),
+}
+METHODS = frozenset(
+    """
+    all any argmax argmin argsort astype clip copy cumprod cumsum diagonal dot flatten imag max mean min ndim nonzero
+    prod ptp ravel real repeat reshape round searchsorted shape size sort squeeze std sum swapaxes T take trace
+    transpose var view
+    """.split()
+)
+_BUILTINS: Mapping[str, Any] = {
+    "abs": abs,
+    "bool": bool,
+    "enumerate": enumerate,
+    "float": float,
+    "int": int,
+    "len": len,
+    "max": max,
+    "min": min,
+    "range": range,
+    "reversed": reversed,
+    "round": round,
+    "slice": slice,
+    "sorted": sorted,
+    "sum": sum,
+    "tuple": tuple,
+    "zip": zip,
+}
+_NODES = (
+    ast.BinOp,
+    ast.UnaryOp,
+    ast.BoolOp,
+    ast.Compare,
+    ast.IfExp,
+    ast.Subscript,
+    ast.Slice,
+    ast.Tuple,
+    ast.List,
+    ast.ListComp,
+    ast.GeneratorExp,
+    ast.comprehension,
+    ast.Starred,
+    ast.keyword,
+    ast.operator,
+    ast.unaryop,
+    ast.boolop,
+    ast.cmpop,
+    ast.expr_context,
+)
+
+
+@dataclass(frozen=True)
+class NumpyExpression:
+    """A checked expression.
+
+    Attributes:
+        text: as written.
+        names: the arguments it reads.
+    """
+
+    text: str
+    names: frozenset[str]
+    _code: CodeType = field(repr=False, compare=False)
+
+    @staticmethod
+    def parse(text: str, names: Iterable[str]) -> "NumpyExpression":
+        """Check ``text``, which may read ``names``.
+
+        Raises:
+            ExpressionError: not an expression, an unknown name, or something not allowed; ``offset`` and
+                ``length`` point at it.
+        """
+        if len(text) > MAX_LENGTH:
+            raise ExpressionError(f"the reference is longer than {MAX_LENGTH} characters", 0, len(text))
+        known = frozenset(names)
+        lead = len(text) - len(text.lstrip())
+        try:
+            tree = ast.parse(text.strip(), mode="eval")
+            read: set[str] = set()
+            _check(tree.body, text.strip(), lead, known, frozenset(), read)
+            code = compile(tree, "<reference>", "eval")
+        except (SyntaxError, ValueError) as error:
+            offset = (getattr(error, "offset", None) or 1) - 1 + lead
+            raise ExpressionError(
+                f"not a NumPy expression: {error.args[0]}", min(offset, len(text))
+            ) from None
+        except (RecursionError, MemoryError):
+            raise ExpressionError("the reference is nested too deeply", 0, len(text)) from None
+        return NumpyExpression(text, frozenset(read), code)
+
+    def evaluate(self, arguments: Mapping[str, Any]) -> Any:
+        """The value with ``arguments`` bound. Whatever NumPy raises is raised (shape errors and the like)."""
+        scope = {"__builtins__": {}, "np": np, "numpy": np, "math": np, **_BUILTINS, **arguments}
+        with np.errstate(all="ignore"):
+            return eval(self._code, scope)  # checked node by node in parse
+
+
+def _error(node: ast.AST, text: str, lead: int, message: str) -> ExpressionError:
+    column = getattr(node, "col_offset", 0)
+    start = len(text.encode()[:column].decode(errors="ignore"))
+    end = getattr(node, "end_col_offset", None)
+    length = len(text.encode()[column:end].decode(errors="ignore")) if end is not None else 1
+    return ExpressionError(message, start + lead, max(1, length))
+
+
+def _check(
+    node: ast.AST, text: str, lead: int, known: frozenset[str], local: frozenset[str], read: set[str]
+) -> None:
+    match node:
+        case ast.Constant(value=value):
+            if not isinstance(value, int | float | bool | complex | str | type(None) | type(Ellipsis)):
+                raise _error(node, text, lead, "only numbers are allowed as constants")
+            return
+        case ast.Name(id=name):
+            if name in local or name in ("np", "numpy", "math"):
+                return
+            if name in known:
+                read.add(name)
+            elif name not in _BUILTINS:
+                raise _error(node, text, lead, _unknown(name, known))
+            return
+        case ast.Attribute():
+            _check_attribute(node, text, lead, known, local, read)
+            return
+        case ast.Call(func=func, args=args, keywords=keywords):
+            _check(func, text, lead, known, local, read)
+            for child in (*args, *keywords):
+                _check(child, text, lead, known, local, read)
+            return
+        case (
+            ast.ListComp(elt=element, generators=generators)
+            | ast.GeneratorExp(elt=element, generators=generators)
+        ):
+            for generator in generators:
+                _check(generator.iter, text, lead, known, local, read)
+                targets = {n.id for n in ast.walk(generator.target) if isinstance(n, ast.Name)}
+                local = local | targets
+                for condition in generator.ifs:
+                    _check(condition, text, lead, known, local, read)
+            _check(element, text, lead, known, local, read)
+            return
+    if not isinstance(node, _NODES):
+        what = type(node).__name__
+        raise _error(
+            node, text, lead, f"{what} is not allowed in a reference; use arithmetic and NumPy functions"
+        )
+    for child in ast.iter_child_nodes(node):
+        _check(child, text, lead, known, local, read)
+
+
+def _check_attribute(
+    node: ast.Attribute, text: str, lead: int, known: frozenset[str], local: frozenset[str], read: set[str]
+) -> None:
+    value = node.value
+    if isinstance(value, ast.Name) and value.id in ("np", "numpy", "math") and value.id not in known:
+        if node.attr not in FUNCTIONS and node.attr not in _NAMESPACES:
+            raise _error(node, text, lead, f"{value.id}.{node.attr} is not among the allowed NumPy functions")
+        return
+    if (
+        isinstance(value, ast.Attribute)
+        and isinstance(value.value, ast.Name)
+        and value.value.id in ("np", "numpy")
+    ):
+        inner = value.attr
+        if (inner, node.attr) in _SUBMODULES or (inner in FUNCTIONS and node.attr in _UFUNC_METHODS):
+            return
+        raise _error(node, text, lead, f"np.{inner}.{node.attr} is not among the allowed NumPy functions")
+    if node.attr not in METHODS:
+        raise _error(node, text, lead, f".{node.attr} is not among the allowed array methods")
+    _check(value, text, lead, known, local, read)
+
+
+def _unknown(name: str, known: frozenset[str]) -> str:
+    near = difflib.get_close_matches(name, known, 1)
+    hint = f"; did you mean {near[0]}?" if near else f"; arguments are {', '.join(sorted(known)) or 'none'}"
+    return f"{name} is not an argument of the kernel{hint}"

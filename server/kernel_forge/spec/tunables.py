@@ -1,0 +1,80 @@
+"""The ``[tune]`` table: parameters, their values, and how they reach the code."""
+
+import re
+
+from kernel_forge.domain.errors import ExpressionError
+from kernel_forge.domain.expression import Expression, Number
+from kernel_forge.domain.finding import Fix
+from kernel_forge.domain.spec import Tunable
+from kernel_forge.domain.text import Position, Range, TextEdit
+from kernel_forge.source import Macro, SourceFile
+from kernel_forge.spec.block_model import Block
+from kernel_forge.spec.problems import BlockText
+from kernel_forge.spec.signature import Instance
+
+
+def read_tunables(
+    block: BlockText, model: Block, source: SourceFile, instance: Instance, names: tuple[str, ...]
+) -> tuple[Tunable, ...]:
+    """The tunables; a value that is no number, or a macro that cannot be set from outside, is noted."""
+    macros = {m.name: m for m in source.macros}
+    used = " ".join(
+        [*instance.template_args, *(str(t.grid) + str(t.block) + str(t.shared) for t in model.launch)]
+    )
+    found = []
+    for name in names:
+        path = ("tune", name)
+        values = [v for v in model.tune[name] if isinstance(v, int | float)]
+        if len(values) != len(model.tune[name]):
+            block.add("KF112", f"{name}: tunable values must be numbers", path)
+            continue
+        if not values:
+            continue
+        macro = macros.get(name)
+        if macro is not None and not macro.guarded and name not in instance.template_args:
+            _ask_for_guard(block, source, macro, path)
+        if macro is None and not re.search(rf"\b{re.escape(name)}\b", used) and not _mentions(source, name):
+            block.add(
+                "KF112",
+                f"{name} is used nowhere: no macro, template argument or launch has it",
+                path,
+                key=True,
+            )
+        default = _value(macro.value) if macro is not None else None
+        found.append(
+            Tunable(name, tuple(values), default if default in values else values[0], block.location_of(path))
+        )
+    return tuple(found)
+
+
+def _ask_for_guard(block: BlockText, source: SourceFile, macro: Macro, path: tuple[str, ...]) -> None:
+    line = macro.range.start.line
+    start = Position(line, 0)
+    end = Position(macro.range.end.line, macro.range.end.column)
+    edits = (
+        TextEdit(Range(start, start), f"#ifndef {macro.name}\n"),
+        TextEdit(Range(end, end), "\n#endif"),
+    )
+    fix = Fix(f"Guard #define {macro.name} with #ifndef", edits, preferred=True)
+    fixes = (fix,) if block.path == source.path else ()
+    message = f"#define {macro.name} overrides every value from outside; put it between #ifndef {macro.name} and #endif"
+    block.add("KF112", message, path, key=True, fixes=fixes)
+
+
+def _mentions(source: SourceFile, name: str) -> bool:
+    return re.search(rf"\b{re.escape(name)}\b", _without_blocks(source)) is not None
+
+
+def _without_blocks(source: SourceFile) -> str:
+    text = source.text
+    for comment in reversed(source.blocks):
+        start, end = source.offset(comment.range.start), source.offset(comment.range.end)
+        text = text[:start] + text[end:]
+    return text
+
+
+def _value(text: str) -> Number | None:
+    try:
+        return Expression.parse(text.strip().rstrip("uUlL")).evaluate({})
+    except ExpressionError:
+        return None
