@@ -1,0 +1,121 @@
+"""Code actions: mend a spec, verify a kernel, draft a spec block."""
+
+from lsprotocol import types as lsp
+
+from kernel_forge.domain.finding import Finding, Fix
+from kernel_forge.domain.text import Range, TextEdit
+from kernel_forge.lsp.convert import from_range, to_diagnostic, to_text_edit
+from kernel_forge.lsp.document import Document
+from kernel_forge.lsp.features.reading import current_findings
+from kernel_forge.lsp.server import KernelForgeServer
+from kernel_forge.source import Kernel
+
+VERIFY_KIND = "refactor.rewrite.kernelForge.verify"
+ADD_SPEC_KIND = "refactor.rewrite.kernelForge.addSpecBlock"
+VERIFY_COMMAND = "kernelForge.verify"
+
+
+def register(server: KernelForgeServer) -> None:
+    """Register ``textDocument/codeAction``."""
+
+    @server.feature(
+        lsp.TEXT_DOCUMENT_CODE_ACTION,
+        lsp.CodeActionOptions(
+            code_action_kinds=[lsp.CodeActionKind.QuickFix, VERIFY_KIND, ADD_SPEC_KIND], resolve_provider=False
+        ),
+    )
+    def code_action(ls: KernelForgeServer, params: lsp.CodeActionParams) -> list[lsp.CodeAction]:
+        document = ls.document(params.text_document.uri)
+        if document is None:
+            return []
+        where = from_range(params.range, document.line, ls.encoding)
+        wanted = params.context.only
+        actions = [*_fixes(ls, document, where), *_kernel_actions(ls, document, where)]
+        return [a for a in actions if not wanted or any(_within(a.kind, kind) for kind in wanted)]
+
+
+def _within(kind: str | None, wanted: str) -> bool:
+    return kind is not None and (kind == wanted or kind.startswith(f"{wanted}.") or wanted == "")
+
+
+def _fixes(server: KernelForgeServer, document: Document, where: Range) -> list[lsp.CodeAction]:
+    actions = []
+    for finding in current_findings(document):
+        if finding.path != document.path or not _touches(finding.range, where):
+            continue
+        for fix in finding.fixes:
+            actions.append(
+                lsp.CodeAction(
+                    title=fix.title,
+                    kind=lsp.CodeActionKind.QuickFix,
+                    diagnostics=[to_diagnostic(finding, server.lines_of, server.encoding)],
+                    is_preferred=fix.preferred or None,
+                    edit=_edit(server, document, _fix_edits(finding, fix)),
+                )
+            )
+    return actions
+
+
+def _fix_edits(finding: Finding, fix: Fix) -> tuple[TextEdit, ...]:
+    return fix.edits
+
+
+def _kernel_actions(server: KernelForgeServer, document: Document, where: Range) -> list[lsp.CodeAction]:
+    kernel = kernel_at(document, where)
+    if kernel is None:
+        return []
+    specs = document.reading.specs if document.reading is not None else ()
+    if any(spec.kernel == kernel.name for spec in specs):
+        title = f"Verify {kernel.name}"
+        return [
+            lsp.CodeAction(
+                title=title,
+                kind=VERIFY_KIND,
+                command=lsp.Command(
+                    title=title, command=VERIFY_COMMAND, arguments=[document.uri, kernel.name]
+                ),
+                disabled=None
+                if server.settings.trusted
+                else lsp.CodeActionDisabled(reason="this workspace is not trusted: nothing is compiled or run"),
+            )
+        ]
+    if kernel.body_range is None or any(block.kernel_below == kernel.name for block in document.source.blocks):
+        return []
+    from kernel_forge.spec import draft_block  # late: see features/reading.py
+
+    draft = draft_block(document.source, kernel.name)
+    gaps = " (with gaps to fill)" if draft.has_gaps else ""
+    return [
+        lsp.CodeAction(
+            title=f"Add spec block for {kernel.name}{gaps}",
+            kind=ADD_SPEC_KIND,
+            edit=_edit(server, document, (draft.edit,)),
+        )
+    ]
+
+
+def kernel_at(document: Document, where: Range) -> Kernel | None:
+    """The kernel whose text (or spec block right above it) ``where`` touches."""
+    for kernel in document.source.kernels:
+        if _touches(kernel.range, where):
+            return kernel
+    for block in document.source.blocks:
+        if block.kernel_below is not None and _touches(block.range, where):
+            return next((k for k in document.source.kernels if k.name == block.kernel_below), None)
+    return None
+
+
+def _touches(a: Range, b: Range) -> bool:
+    return a.start <= b.end and b.start <= a.end
+
+
+def _edit(
+    server: KernelForgeServer, document: Document, edits: tuple[TextEdit, ...]
+) -> lsp.WorkspaceEdit:
+    converted = [to_text_edit(edit, document.line, server.encoding) for edit in edits]
+    if server.supports(lambda c: c.workspace.workspace_edit.document_changes):  # type: ignore[union-attr]
+        identifier = lsp.OptionalVersionedTextDocumentIdentifier(uri=document.uri, version=document.version)
+        return lsp.WorkspaceEdit(
+            document_changes=[lsp.TextDocumentEdit(text_document=identifier, edits=list(converted))]
+        )
+    return lsp.WorkspaceEdit(changes={document.uri: converted})

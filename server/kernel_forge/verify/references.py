@@ -1,0 +1,293 @@
+"""What the outputs must be: the reference, evaluated in float64 (or, to learn its own error, in the kernel's type)."""
+
+import inspect
+import signal
+import threading
+import traceback
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import CodeType, FrameType
+from typing import Any
+
+import numpy as np
+
+from kernel_forge.domain.expression import Number
+from kernel_forge.domain.spec import (
+    BufferArg,
+    ExpressionReference,
+    FunctionReference,
+    KernelReference,
+    KernelSpec,
+    Reference,
+    Role,
+)
+from kernel_forge.domain.text import Location, Range
+from kernel_forge.spec import BoundCase
+from kernel_forge.spec.numpy_expression import NumpyExpression
+from kernel_forge.verify.inputs import Array
+
+TIME_LIMIT = 30.0
+_REDUCING = [
+    "sum",
+    "mean",
+    "dot",
+    "matmul",
+    "einsum",
+    "prod",
+    "cumsum",
+    "cumprod",
+    "var",
+    "std",
+    "norm",
+    "average",
+    "inner",
+    "vdot",
+    "vecdot",
+    "tensordot",
+    "convolve",
+    "correlate",
+    "trace",
+    "nansum",
+    "trapezoid",
+    "accumulate",
+    "reduce",
+    "logaddexp",
+    "fft",
+    "cov",
+    "median",
+    "@",
+]
+
+
+class ReferenceFailed(Exception):
+    """The reference cannot be evaluated: its own fault, never a verdict about the kernel."""
+
+    def __init__(self, message: str, location: Location | None) -> None:
+        super().__init__(message)
+        self.location = location
+
+
+@dataclass(frozen=True)
+class Evaluator:
+    """Evaluates the Python references of a spec.
+
+    ``reduces`` tells whether some reference may add up many terms.
+    """
+
+    spec: KernelSpec
+    loaded: dict[tuple[str, str], Callable[..., Any]]
+
+    @staticmethod
+    def of(spec: KernelSpec) -> "Evaluator":
+        """The evaluator of ``spec``; files are read when first needed and once per evaluator."""
+        return Evaluator(spec, {})
+
+    @property
+    def reduces(self) -> bool:
+        """Whether results can be sums of many terms, as far as the text shows (functions: assumed)."""
+        return any(
+            not isinstance(r, ExpressionReference) or any(word in r.text for word in _REDUCING)
+            for r in self.spec.references.values()
+        )
+
+    def evaluate(
+        self, bound: BoundCase, inputs: Mapping[str, Array], float_type: type[np.floating[Any]] = np.float64
+    ) -> dict[str, Array]:
+        """Output name -> what it must be, in the output's shape; floats as ``float_type``.
+
+        Outputs whose reference is another kernel are left out.
+
+        Raises:
+            ReferenceFailed: the reference raised, took too long, or returned the wrong shape.
+        """
+        environment = self._environment(bound, inputs, float_type)
+        results: dict[str, Array] = {}
+        from_functions: dict[tuple[str, str], Any] = {}
+        for output in self.spec.outputs:
+            reference = self.spec.references[output.name]
+            if isinstance(reference, KernelReference):
+                continue
+            with time_limit(TIME_LIMIT, reference.location):
+                if isinstance(reference, ExpressionReference):
+                    raw = self._expression(reference, environment)
+                else:
+                    key = (reference.path, reference.function)
+                    if key not in from_functions:
+                        from_functions[key] = self._call(reference, environment)
+                    raw = self._pick(from_functions[key], output, reference)
+            results[output.name] = _shaped(raw, output, bound.shapes[output.name], reference)
+        return results
+
+    def load(self, path: str, function: str) -> Callable[..., Any]:
+        """A function of a Python file beside the source, read fresh.
+
+        Raises:
+            ReferenceFailed: no such file or function, or the file raises.
+        """
+        key = (path, function)
+        if key not in self.loaded:
+            file = Path(self.spec.path).parent / path
+            self.loaded[key] = _load(file, function)
+        return self.loaded[key]
+
+    def _environment(
+        self, bound: BoundCase, inputs: Mapping[str, Array], float_type: type[np.floating[Any]]
+    ) -> dict[str, Any]:
+        environment: dict[str, Any] = dict(bound.sizes)
+        for name, value in bound.scalars.items():
+            environment[name] = _scalar(self.spec, name, value)
+        for name, array in inputs.items():
+            environment[name] = _widened(array, float_type)
+        return environment
+
+    def _expression(self, reference: ExpressionReference, environment: Mapping[str, Any]) -> Any:
+        expression = NumpyExpression.parse(reference.text, environment)
+        try:
+            return expression.evaluate(environment)
+        except Exception as error:  # NumPy raises many kinds
+            raise ReferenceFailed(
+                f"the reference raised {type(error).__name__}: {error}", reference.location
+            ) from error
+
+    def _call(self, reference: FunctionReference, environment: Mapping[str, Any]) -> Any:
+        function = self.load(reference.path, reference.function)
+        parameters = inspect.signature(function).parameters
+        if any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
+            passed = dict(environment)
+        else:
+            unknown = [n for n, p in parameters.items() if n not in environment and p.default is p.empty]
+            if unknown:
+                raise ReferenceFailed(
+                    f"{reference.function} asks for {unknown[0]}, which is no argument (there are "
+                    f"{', '.join(environment)})",
+                    reference.location,
+                )
+            passed = {n: environment[n] for n in parameters if n in environment}
+        copies = {n: v.copy() if isinstance(v, np.ndarray) else v for n, v in passed.items()}
+        try:
+            with np.errstate(all="ignore"):
+                return function(**copies)
+        except ReferenceFailed:
+            raise
+        except Exception as error:  # the user's code may raise anything
+            place = _place(error, Path(self.spec.path).parent / reference.path)
+            message = f"{reference.function} raised {type(error).__name__}: {error}"
+            raise ReferenceFailed(message, place or reference.location) from error
+
+    def _pick(self, result: Any, output: BufferArg, reference: FunctionReference) -> Any:
+        names = [
+            o for o, r in self.spec.references.items() if isinstance(r, FunctionReference) and r == reference
+        ]
+        same = [
+            o
+            for o, r in self.spec.references.items()
+            if isinstance(r, FunctionReference)
+            and (r.path, r.function) == (reference.path, reference.function)
+        ]
+        if isinstance(result, Mapping):
+            if output.name not in result:
+                message = (
+                    f"{reference.function} returned no {output.name} (it has {', '.join(map(str, result))})"
+                )
+                raise ReferenceFailed(message, reference.location)
+            return result[output.name]
+        if len(same) > 1 and isinstance(result, tuple) and len(result) == len(same):
+            return result[same.index(output.name)]
+        if len(same) > 1 and len(names) > 0:
+            message = f"{reference.function} serves {len(same)} outputs; return a mapping from name to array"
+            raise ReferenceFailed(message, reference.location)
+        return result
+
+
+def _scalar(spec: KernelSpec, name: str, value: Number) -> Any:
+    """A scalar as the kernel gets it: rounded to its type."""
+    arg = next(a for a in spec.args if a.name == name)
+    rounded = np.asarray(value).astype(arg.dtype.numpy)
+    return float(rounded) if arg.dtype.is_float else rounded.item()
+
+
+def _widened(array: Array, float_type: type[np.floating[Any]]) -> Array:
+    if array.dtype.kind in "fV" or array.dtype.name == "bfloat16":
+        return array.astype(float_type)
+    if array.dtype.kind == "u" and array.dtype.itemsize == 8:
+        return array.copy()
+    return array.astype(bool) if array.dtype.kind == "b" else array.astype(np.int64)
+
+
+def _shaped(raw: Any, output: BufferArg, shape: tuple[int, ...], reference: Reference) -> Array:
+    try:
+        array = np.asarray(raw)
+    except Exception as error:
+        raise ReferenceFailed(
+            f"the reference of {output.name} is no array: {error}", reference.location
+        ) from error
+    if array.dtype.kind not in "fiub" and array.dtype.name != "bfloat16":
+        raise ReferenceFailed(
+            f"the reference of {output.name} has the type {array.dtype}", reference.location
+        )
+    if array.shape != shape:
+        if array.size == int(np.prod(shape)):
+            array = array.reshape(shape)
+        elif array.ndim == 0:
+            array = np.full(shape, array)
+        else:
+            message = f"the reference of {output.name} has the shape {array.shape}, the output {shape}"
+            raise ReferenceFailed(message, reference.location)
+    return array
+
+
+def _load(file: Path, function: str) -> Callable[..., Any]:
+    try:
+        text = file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ReferenceFailed(f"cannot read {file}: {error}", None) from None
+    namespace: dict[str, Any] = {"__name__": file.stem, "__file__": str(file)}
+    try:
+        code: CodeType = compile(text, str(file), "exec")
+        exec(code, namespace)  # a reference is code of the user's, in a trusted workspace
+    except Exception as error:
+        raise ReferenceFailed(
+            f"{file.name} raised {type(error).__name__}: {error}", _place(error, file)
+        ) from error
+    found = namespace.get(function)
+    if not callable(found):
+        raise ReferenceFailed(f"{file} has no function {function}", None)
+    return found  # type: ignore[no-any-return]
+
+
+def _place(error: BaseException, file: Path) -> Location | None:
+    """The innermost line of ``file`` in the traceback."""
+    if isinstance(error, SyntaxError) and error.lineno:
+        return Location(str(file), Range.of_line(error.lineno - 1))
+    frames = [f for f in traceback.extract_tb(error.__traceback__) if f.filename == str(file)]
+    return Location(str(file), Range.of_line((frames[-1].lineno or 1) - 1)) if frames else None
+
+
+@contextmanager
+def time_limit(seconds: float, location: Location | None) -> Iterator[None]:
+    """Raise ReferenceFailed when the block takes longer.
+
+    Works in the main thread, where signals arrive; elsewhere, and for code that never returns to Python, whoever
+    owns the job's process ends it.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def expire(_signal: int, _frame: FrameType | None) -> None:
+        raise ReferenceFailed(f"the reference did not end within {seconds:g} s", location)
+
+    previous = signal.signal(signal.SIGALRM, expire)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, previous)
+
+
+def writable_names(spec: KernelSpec) -> frozenset[str]:
+    """Buffers that a kernel may write."""
+    return frozenset(a.name for a in spec.args if isinstance(a, BufferArg) and a.role is not Role.IN)

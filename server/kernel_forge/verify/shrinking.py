@@ -1,0 +1,65 @@
+"""The smallest case that still fails in the same way."""
+
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from kernel_forge.domain.finding import Finding
+from kernel_forge.domain.outcome import Mismatch, TimedOut
+from kernel_forge.domain.spec import Sizes
+from kernel_forge.spec import bind, is_legal
+from kernel_forge.verify.check_case import CaseChecker, CaseFailure
+
+if TYPE_CHECKING:
+    from kernel_forge.verify.policy import PlannedCase
+
+MAX_ATTEMPTS = 24
+SECONDS = 10.0
+
+
+def shrink(checker: CaseChecker, case: "PlannedCase", failure: CaseFailure, deadline: float) -> CaseFailure:
+    """Smaller legal sizes one after the other, as long as the failure keeps its kind.
+
+    Bounded by attempts and seconds. A time-out is not shrunk: every attempt would cost the whole limit.
+    """
+    if isinstance(failure.outcome, TimedOut):
+        return failure
+    end = min(deadline, time.monotonic() + SECONDS)
+    best = failure
+    attempts = 0
+    progress = True
+    while progress and attempts < MAX_ATTEMPTS:
+        progress = False
+        for sizes in _smaller(best.bound.sizes):
+            if attempts >= MAX_ATTEMPTS or time.monotonic() > end:
+                return best
+            if not is_legal(checker.spec, sizes):
+                continue
+            bound = bind(checker.spec, sizes, best.bound.configuration)
+            if isinstance(bound, Finding):
+                continue
+            attempts += 1
+            smaller = replace(case, bound=bound, kinds=(best.kind,), is_own=True)
+            result = checker.check(smaller, best.options.time_limit)
+            if isinstance(result, CaseFailure) and _same_kind(result, failure):
+                best = replace(result, case=replace(result.case, origin=f"shrunk from {case.origin}"))
+                progress = True
+                break
+    return best
+
+
+def _smaller(sizes: Sizes) -> Iterator[dict[str, int]]:
+    """Candidates below ``sizes``, bold ones first."""
+    for name, value in sizes.items():
+        for candidate in dict.fromkeys((1, value // 8, value // 2, value - value // 4, value - 1)):
+            if 0 < candidate < value:
+                yield {**sizes, name: candidate}
+
+
+def _same_kind(a: CaseFailure, b: CaseFailure) -> bool:
+    if type(a.outcome) is not type(b.outcome):
+        return False
+    if isinstance(a.outcome, Mismatch) and isinstance(b.outcome, Mismatch):
+        return a.outcome.kind is b.outcome.kind and a.outcome.output == b.outcome.output
+    return getattr(a.outcome, "kind", None) == getattr(b.outcome, "kind", None)
