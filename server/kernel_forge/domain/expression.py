@@ -116,11 +116,7 @@ class Expression:
             tree = ast.parse(text.strip(), mode="eval").body
         except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
             offset = (getattr(error, "offset", None) or 1) - 1 + lead
-            reason = (
-                "nested too deeply"
-                if isinstance(error, RecursionError | MemoryError)
-                else "not an expression"
-            )
+            reason = "nested too deeply" if isinstance(error, RecursionError | MemoryError) else "not an expression"
             raise ExpressionError(f"{reason}: {text!r}", min(offset, max(0, len(text) - 1))) from None
         names: set[str] = set()
         try:

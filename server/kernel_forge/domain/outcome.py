@@ -71,7 +71,8 @@ class MemoryFault:
 
     ``kind`` is one of: out-of-bounds, null, misaligned, read-only (a write to an input), guard-band (a
     write found after the run, no line known), stack-overflow. ``buffer`` and ``offset`` (bytes from its
-    start, negative before it) are None when the address is near no buffer.
+    start, negative before it) are None when the address is near no buffer. ``watch_hit`` answers a
+    :class:`~kernel_forge.domain.launch.Watch` where the fault was found after the run.
     """
 
     kind: str
@@ -81,6 +82,7 @@ class MemoryFault:
     buffer: str | None = None
     offset: int | None = None
     is_write: bool | None = None
+    watch_hit: "WatchHit | None" = None
 
 
 @dataclass(frozen=True, slots=True)

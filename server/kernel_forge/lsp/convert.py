@@ -47,9 +47,7 @@ def to_position(position: Position, line_of: LineOf, encoding: Encoding) -> lsp.
 
 def to_range(place: Range, line_of: LineOf, encoding: Encoding) -> lsp.Range:
     """A range in the client's units."""
-    return lsp.Range(
-        start=to_position(place.start, line_of, encoding), end=to_position(place.end, line_of, encoding)
-    )
+    return lsp.Range(start=to_position(place.start, line_of, encoding), end=to_position(place.end, line_of, encoding))
 
 
 def from_position(position: lsp.Position, line_of: LineOf, encoding: Encoding) -> Position:

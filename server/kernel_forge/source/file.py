@@ -78,9 +78,7 @@ class SourceFile:
     def kernels(self) -> tuple[Kernel, ...]:
         """Every kernel, once, in file order."""
         memo = KernelMemo(self.aliases)
-        kernels = read_kernels(
-            self._text, self._lines, self._tree, self.macros, memo, self._previous or KernelMemo({})
-        )
+        kernels = read_kernels(self._text, self._lines, self._tree, self.macros, memo, self._previous or KernelMemo({}))
         self.__dict__["_memo"] = memo
         return kernels
 

@@ -192,8 +192,7 @@ def _is_host_function(node: Node, marked: re.Pattern[str]) -> bool:
 def _starts_device_line(text: str, marked: re.Pattern[str]) -> bool:
     """Whether a line starts as a device function or variable does (a lambda's ``__device__`` does not)."""
     return any(
-        _SPECIFIERS.fullmatch(text, text.rfind("\n", 0, m.start()) + 1, m.start())
-        for m in marked.finditer(text)
+        _SPECIFIERS.fullmatch(text, text.rfind("\n", 0, m.start()) + 1, m.start()) for m in marked.finditer(text)
     )
 
 

@@ -121,9 +121,7 @@ def _markers(text: str, lines: LineIndex, tree: SyntaxTree, macros: Sequence[Mac
             yield match.start()
 
 
-def _header_start(
-    text: str, lines: LineIndex, tree: SyntaxTree, chain: Sequence[Node], marker: int, floor: int
-) -> int:
+def _header_start(text: str, lines: LineIndex, tree: SyntaxTree, chain: Sequence[Node], marker: int, floor: int) -> int:
     """Where the declaration around ``marker`` begins, with template headers; ``floor`` or later."""
     start: int | None = None
     for node in chain:
@@ -233,9 +231,7 @@ def _build(
         signature_range=lines.range(start, start + signature.end),
         body_range=None if body is None else lines.range(body, end),
         params=tuple(
-            read_param(
-                shape.declarator, lines.range(start + shape.start, start + shape.end), aliases, type_names
-            )
+            read_param(shape.declarator, lines.range(start + shape.start, start + shape.end), aliases, type_names)
             for shape in signature.params
         ),
         template_params=signature.template_params,

@@ -9,9 +9,7 @@ from kernel_forge.source.model import Macro
 from kernel_forge.source.tokens import lex
 from kernel_forge.source.tree import SyntaxTree
 
-_DIRECTIVE = re.compile(
-    r"#[ \t]*(?P<kind>ifdef|ifndef|if|elif\w*|else|endif|define)\b(?P<rest>(?:\\\r?\n|[^\r\n])*)"
-)
+_DIRECTIVE = re.compile(r"#[ \t]*(?P<kind>ifdef|ifndef|if|elif\w*|else|endif|define)\b(?P<rest>(?:\\\r?\n|[^\r\n])*)")
 _INDENT = re.compile(r"(?:^|[\r\n])[ \t\ufeff]*\Z")
 _DEFINE = re.compile(r"\s*(?P<name>[^\W\d]\w*)(?P<value>(?![\w(]).*)", re.DOTALL)
 _NOT_DEFINED = re.compile(r"\s*!\s*defined\s*\(?\s*(\w+)\s*\)?\s*(?://.*|/\*.*)?$", re.DOTALL)

@@ -17,9 +17,7 @@ _HANDLES = {
 }
 
 
-def read_param(
-    declarator: Declarator, where: Range, aliases: Mapping[str, str], type_names: frozenset[str]
-) -> Param:
+def read_param(declarator: Declarator, where: Range, aliases: Mapping[str, str], type_names: frozenset[str]) -> Param:
     """Describe one parameter; ``type_names`` are the kernel's template type parameters."""
     name = canonical(declarator.base)
     template_type = name if name in type_names else None
@@ -40,9 +38,7 @@ def read_param(
     )
 
 
-def _trouble(
-    declarator: Declarator, element: ElementType, depth: int, template_type: str | None
-) -> str | None:
+def _trouble(declarator: Declarator, element: ElementType, depth: int, template_type: str | None) -> str | None:
     text = declarator.type_text
     handle = _HANDLES.get(element.spelling.partition("<")[0].strip())
     if declarator.is_nested:

@@ -119,8 +119,7 @@ def read_signature(text: str, marker: int) -> Signature | None:
         has_body=terminator is not None and terminator.text == "{",
         is_special=is_special or opening != name_at + 1,
         has_linkage=any(
-            token.text == "extern" and tokens[i + 1].text == '"C"'
-            for i, token in enumerate(tokens[: len(tokens) - 1])
+            token.text == "extern" and tokens[i + 1].text == '"C"' for i, token in enumerate(tokens[: len(tokens) - 1])
         ),
     )
 
@@ -197,9 +196,7 @@ def _template_params(tokens: Sequence[Token]) -> tuple[tuple[TemplateParam, ...]
             continue
         if index and tokens[index - 1].text in ("<", ","):  # a template template parameter
             continue
-        last = (
-            closing(tokens, index + 1) if index + 1 < len(tokens) and tokens[index + 1].text == "<" else None
-        )
+        last = closing(tokens, index + 1) if index + 1 < len(tokens) and tokens[index + 1].text == "<" else None
         if last is None or last == index + 2:
             is_special = True
             continue

@@ -37,9 +37,7 @@ def read_shared(
             )
 
 
-def read_symbols(
-    text: str, lines: LineIndex, tree: SyntaxTree, aliases: Mapping[str, str]
-) -> Iterator[Symbol]:
+def read_symbols(text: str, lines: LineIndex, tree: SyntaxTree, aliases: Mapping[str, str]) -> Iterator[Symbol]:
     """Every ``__constant__``, ``__device__`` or ``__managed__`` global in file order."""
     seen: set[int] = set()
     for match in _GLOBAL.finditer(text):
@@ -47,9 +45,7 @@ def read_symbols(
         if not tree.is_code(byte):
             continue
         chain = tree.around(byte)
-        if any(
-            node.type in ("compound_statement", "field_declaration_list", "preproc_def") for node in chain
-        ):
+        if any(node.type in ("compound_statement", "field_declaration_list", "preproc_def") for node in chain):
             continue
         start = _start(lines, chain, match.start())
         if start in seen:

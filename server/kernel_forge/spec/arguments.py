@@ -234,8 +234,7 @@ class ArgumentReader:
         if texts is None:
             macros: Mapping[str, str] = {m.name: m.value for m in self.source.macros}
             texts = [
-                macros.get(t.strip(), t) if t.strip() not in self.names.tunables else t
-                for t in symbol.shape_texts
+                macros.get(t.strip(), t) if t.strip() not in self.names.tunables else t for t in symbol.shape_texts
             ]
         shape = self._expressions(texts or ["1"], ("args", symbol.name, "shape"))
         if shape is None:

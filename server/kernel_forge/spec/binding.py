@@ -121,14 +121,10 @@ def _scalar(arg: ScalarArg, scope: Mapping[str, Number], shown: str) -> Number:
     if arg.dtype is DType.BOOL:
         return bool(value)
     if isinstance(value, float) and not value.is_integer():
-        raise _Problem(
-            "KF109", f"{arg.name} is {value:g}, but its type is {arg.dtype.value} (with {shown})", None
-        )
-    limits = np.iinfo(arg.dtype.numpy)
+        raise _Problem("KF109", f"{arg.name} is {value:g}, but its type is {arg.dtype.value} (with {shown})", None)
+    limits = np.iinfo(arg.dtype.value)
     if not limits.min <= value <= limits.max:
-        raise _Problem(
-            "KF110", f"{arg.name} = {int(value)} does not fit into {arg.dtype.value} (with {shown})", None
-        )
+        raise _Problem("KF110", f"{arg.name} = {int(value)} does not fit into {arg.dtype.value} (with {shown})", None)
     return int(value)
 
 
@@ -140,9 +136,7 @@ def _shape(arg: BufferArg, scope: Mapping[str, Number], shown: str) -> tuple[int
         except ExpressionError as error:
             raise _Problem("KF109", f"shape of {arg.name}: {error} (with {shown})", None) from None
         if extent < 0:
-            raise _Problem(
-                "KF110", f"shape of {arg.name}: {expression.text} is {extent} (with {shown})", None
-            )
+            raise _Problem("KF110", f"shape of {arg.name}: {expression.text} is {extent} (with {shown})", None)
         extents.append(extent)
     count = math.prod(extents)
     if count % arg.lanes:

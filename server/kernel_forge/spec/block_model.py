@@ -106,18 +106,14 @@ class LaunchTable(Strict):
     """One kernel launch."""
 
     kernel: str | None = Field(None, description="Kernel of this launch, with template arguments.")
-    grid: ArithmeticList | None = Field(
-        None, description='Blocks per dimension: `"cdiv(n, BLOCK)"` or a list.'
-    )
+    grid: ArithmeticList | None = Field(None, description='Blocks per dimension: `"cdiv(n, BLOCK)"` or a list.')
     block: ArithmeticList | None = Field(None, description='Threads per dimension: `"BLOCK"` or a list.')
     shared: Arithmetic | None = Field(None, description="Dynamic shared memory in bytes.")
     cluster: ArithmeticList | None = Field(None, description="Blocks per cluster (compute capability 9.0).")
     cooperative: StrictBool = Field(False, description="Launch cooperatively, for `grid.sync()`.")
     args: Annotated[
         list[str] | dict[str, str] | None,
-        Field(
-            description="Arguments in parameter order, or a table parameter -> argument, where the names differ."
-        ),
+        Field(description="Arguments in parameter order, or a table parameter -> argument, where the names differ."),
     ] = None
 
 
@@ -149,12 +145,10 @@ class Block(Strict):
             description='What each output must be: a NumPy expression over the arguments, `"file.py:function"` or '
             '`"kernel:name"`. A bare string serves where there is one output.'
         ),
-        WithJsonSchema(
-            {"anyOf": [{"type": "string"}, {"type": "object", "additionalProperties": {"type": "string"}}]}
-        ),
+        WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "object", "additionalProperties": {"type": "string"}}]}),
     ]
     cases: list[dict[str, StrictInt]] = Field(
-        default_factory=lambda: [{}],
+        default=[{}],
         min_length=1,
         description="Values of the sizes; the first case is the one to tune for.",
     )

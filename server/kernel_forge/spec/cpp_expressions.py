@@ -32,9 +32,7 @@ def translate(text: str, names: Mapping[str, str]) -> Expression | None:
         return None
 
 
-def dimensions(
-    text: str, site: LaunchSite, source: SourceFile, names: Mapping[str, str]
-) -> list[Expression] | None:
+def dimensions(text: str, site: LaunchSite, source: SourceFile, names: Mapping[str, str]) -> list[Expression] | None:
     """The extents that a launch's grid or block text stands for: a number, ``dim3(...)``, or a local variable."""
     resolved = _resolve(text.strip(), site, source, MAX_DEPTH)
     match = _DIM3.match(resolved)
@@ -72,9 +70,7 @@ def _resolve(text: str, site: LaunchSite, source: SourceFile, depth: int) -> str
     if depth == 0 or not re.fullmatch(r"[^\W\d]\w*", text):
         return text
     scope = _scope(site, source)
-    match = re.search(
-        rf"\bdim3\s+(?:\w+\s*[^;]*,\s*)?{text}\s*(?P<init>\([^;]*?\)|\{{[^;]*?\}})\s*[;,]", scope
-    )
+    match = re.search(rf"\bdim3\s+(?:\w+\s*[^;]*,\s*)?{text}\s*(?P<init>\([^;]*?\)|\{{[^;]*?\}})\s*[;,]", scope)
     if match is not None:
         return f"dim3{match['init']}"
     match = re.search(rf"\bdim3\s+{text}\s*=\s*(?P<init>[^;]+);", scope)

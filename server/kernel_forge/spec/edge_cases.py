@@ -75,9 +75,7 @@ def _varying(spec: KernelSpec) -> tuple[str, ...]:
     return tuple(s for s in spec.sizes if s in used)
 
 
-def _base(
-    spec: KernelSpec, configuration: Configuration, sizes: tuple[str, ...], limit: int
-) -> dict[str, int] | None:
+def _base(spec: KernelSpec, configuration: Configuration, sizes: tuple[str, ...], limit: int) -> dict[str, int] | None:
     """Small legal sizes to vary from."""
     candidates: list[dict[str, int]] = [
         {**spec.cases[0], **dict.fromkeys(sizes, v)} for v in (_SMALL_BASE, 8, 16, 32, 64)

@@ -116,11 +116,7 @@ class LaunchReader:
 
     def _host_names(self, site: LaunchSite, instance: Instance) -> Mapping[str, str]:
         """Host variable -> parameter it is passed as; numeric macros -> their values; template arguments."""
-        names = {
-            m.name: m.value
-            for m in self.source.macros
-            if m.name not in self.known and m.value.strip().isdigit()
-        }
+        names = {m.name: m.value for m in self.source.macros if m.name not in self.known and m.value.strip().isdigit()}
         for text, param in zip(site.args, instance.kernel.params, strict=False):
             if text.isidentifier() and not param.is_pointer and param.name in self.known:
                 names[text] = param.name

@@ -346,9 +346,7 @@ class NumpyExpression:
             code = compile(tree, "<reference>", "eval")
         except (SyntaxError, ValueError) as error:
             offset = (getattr(error, "offset", None) or 1) - 1 + lead
-            raise ExpressionError(
-                f"not a NumPy expression: {error.args[0]}", min(offset, len(text))
-            ) from None
+            raise ExpressionError(f"not a NumPy expression: {error.args[0]}", min(offset, len(text))) from None
         except (RecursionError, MemoryError):
             raise ExpressionError("the reference is nested too deeply", 0, len(text)) from None
         return NumpyExpression(text, frozenset(read), code)
@@ -368,9 +366,7 @@ def _error(node: ast.AST, text: str, lead: int, message: str) -> ExpressionError
     return ExpressionError(message, start + lead, max(1, length))
 
 
-def _check(
-    node: ast.AST, text: str, lead: int, known: frozenset[str], local: frozenset[str], read: set[str]
-) -> None:
+def _check(node: ast.AST, text: str, lead: int, known: frozenset[str], local: frozenset[str], read: set[str]) -> None:
     match node:
         case ast.Constant(value=value):
             if not isinstance(value, int | float | bool | complex | str | type(None) | type(Ellipsis)):
@@ -392,10 +388,7 @@ def _check(
             for child in (*args, *keywords):
                 _check(child, text, lead, known, local, read)
             return
-        case (
-            ast.ListComp(elt=element, generators=generators)
-            | ast.GeneratorExp(elt=element, generators=generators)
-        ):
+        case ast.ListComp(elt=element, generators=generators) | ast.GeneratorExp(elt=element, generators=generators):
             for generator in generators:
                 _check(generator.iter, text, lead, known, local, read)
                 targets = {n.id for n in ast.walk(generator.target) if isinstance(n, ast.Name)}
@@ -406,9 +399,7 @@ def _check(
             return
     if not isinstance(node, _NODES):
         what = type(node).__name__
-        raise _error(
-            node, text, lead, f"{what} is not allowed in a reference; use arithmetic and NumPy functions"
-        )
+        raise _error(node, text, lead, f"{what} is not allowed in a reference; use arithmetic and NumPy functions")
     for child in ast.iter_child_nodes(node):
         _check(child, text, lead, known, local, read)
 
@@ -421,11 +412,7 @@ def _check_attribute(
         if node.attr not in FUNCTIONS and node.attr not in _NAMESPACES:
             raise _error(node, text, lead, f"{value.id}.{node.attr} is not among the allowed NumPy functions")
         return
-    if (
-        isinstance(value, ast.Attribute)
-        and isinstance(value.value, ast.Name)
-        and value.value.id in ("np", "numpy")
-    ):
+    if isinstance(value, ast.Attribute) and isinstance(value.value, ast.Name) and value.value.id in ("np", "numpy"):
         inner = value.attr
         if (inner, node.attr) in _SUBMODULES or (inner in FUNCTIONS and node.attr in _UFUNC_METHODS):
             return

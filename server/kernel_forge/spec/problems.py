@@ -56,9 +56,7 @@ class BlockText:
         place = self.document.range_of((*self.prefix, *path), key=key)
         if within is not None:
             place = self._inside(place, *within)
-        self.findings.append(
-            Finding(code, severity, message, self.path, self.to_source(place), related, fixes)
-        )
+        self.findings.append(Finding(code, severity, message, self.path, self.to_source(place), related, fixes))
 
     def add_expression(self, code: str, error: ExpressionError, path: Path) -> None:
         """Note an expression's problem at the part of the string it is about."""
@@ -99,9 +97,7 @@ class BlockText:
             new = ["", header, line]
             at = max((i for i, text in enumerate(lines) if text.strip()), default=0)
         else:
-            while (
-                at + 1 < len(lines) and lines[at + 1].strip() and not lines[at + 1].lstrip().startswith("[")
-            ):
+            while at + 1 < len(lines) and lines[at + 1].strip() and not lines[at + 1].lstrip().startswith("["):
                 at += 1
         end = self.to_source(Range(Position(at, len(lines[at])), Position(at, len(lines[at]))))
         lead = "// " if self.block is not None else ""

@@ -160,9 +160,7 @@ class _Reader:
         if params or not self.block.has_errors:
             reader.report_unused()
         args = reader.args
-        outputs = tuple(
-            n for n, a in args.items() if isinstance(a, BufferArg) and a.role in (Role.OUT, Role.INOUT)
-        )
+        outputs = tuple(n for n, a in args.items() if isinstance(a, BufferArg) and a.role in (Role.OUT, Role.INOUT))
         scalars = frozenset(n for n, a in args.items() if not isinstance(a, BufferArg))
         tunables = read_tunables(self.block, self.model, self.source, self.instance, self.tunable_names)
         in_reach = scalars | frozenset(self.sizes) | frozenset(self.tunable_names)
@@ -210,9 +208,7 @@ class _Reader:
         path = (*self._launch_path(i), "args")
         if isinstance(given, list):
             if len(given) != len(params):
-                message = (
-                    f"{instance.kernel.name} has {len(params)} parameters, {len(given)} arguments are listed"
-                )
+                message = f"{instance.kernel.name} has {len(params)} parameters, {len(given)} arguments are listed"
                 self.block.add("KF113", message, path)
                 return None
             return tuple(given)
@@ -252,9 +248,7 @@ class _Reader:
             kernel=self.instance.kernel.name,
             path=self.source.path,
             block_path=self.block.path,
-            block_range=self.block.block.range
-            if self.block.block is not None
-            else self.block.range_of((), key=True),
+            block_range=self.block.block.range if self.block.block is not None else self.block.range_of((), key=True),
             name_range=self.instance.kernel.name_range,
             args=tuple(reader.args.values()),
             launches=launches,
@@ -263,9 +257,7 @@ class _Reader:
             where=self._constraints(self.model.where, ("where",)),
             tunables=tunables,
             tune_where=self._constraints(tune_where, ("tune", "where")),
-            tolerance=None
-            if tolerance is None
-            else Tolerance(float(tolerance.absolute), float(tolerance.relative)),
+            tolerance=None if tolerance is None else Tolerance(float(tolerance.absolute), float(tolerance.relative)),
             baseline=self.model.baseline,
             gate=self.model.gate,
             macro_tunables=frozenset(

@@ -30,9 +30,7 @@ def declared_outputs(model: Block, writable: tuple[str, ...], block: BlockText) 
     if candidates:
         message = f"which output is this the reference of? Write {example} ({listing(candidates)} could be)"
     else:
-        message = (
-            "the kernel has no output: a parameter that is not const and has role out or inout is needed"
-        )
+        message = "the kernel has no output: a parameter that is not const and has role out or inout is needed"
     block.add("KF111", message, ("reference",))
     return {}
 
@@ -73,9 +71,7 @@ def read_references(
             continue
         location = block.location_of(path)
         if text.strip() == GAP:
-            message = (
-                f'fill in the reference: a NumPy expression for {output}, "file.py:function" or "kernel:name"'
-            )
+            message = f'fill in the reference: a NumPy expression for {output}, "file.py:function" or "kernel:name"'
             block.add("KF111", message, path)
         elif is_kernel(text):
             continue

@@ -31,9 +31,7 @@ def read_sidecar(path: str, text: str, source: SourceFile) -> tuple[list[BlockTe
     extra = sorted(set(data) - {"source", "kernels"})
     if extra:
         message = f"unknown key {extra[0]}; with [kernels.NAME] tables only source stands beside them"
-        findings.append(
-            Finding("KF103", Severity.ERROR, message, path, document.range_of((extra[0],), key=True))
-        )
+        findings.append(Finding("KF103", Severity.ERROR, message, path, document.range_of((extra[0],), key=True)))
     if not isinstance(kernels, dict) or not all(isinstance(v, dict) for v in kernels.values()):
         message = "kernels must hold one table per kernel: [kernels.NAME]"
         return [], [

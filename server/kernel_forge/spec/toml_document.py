@@ -66,9 +66,7 @@ def _problem(text: str, error: tomllib.TOMLDecodeError) -> TomlProblem:
         line -= 1
         column = len(lines[line])
     start = Position(line, min(column, max(0, len(lines[line]) - 1)))
-    return TomlProblem(
-        message, Range(start, Position(line, max(start.column + 1, len(lines[line].rstrip()))))
-    )
+    return TomlProblem(message, Range(start, Position(line, max(start.column + 1, len(lines[line].rstrip())))))
 
 
 @cache

@@ -18,9 +18,7 @@ def read_tunables(
 ) -> tuple[Tunable, ...]:
     """The tunables; a value that is no number, or a macro that cannot be set from outside, is noted."""
     macros = {m.name: m for m in source.macros}
-    used = " ".join(
-        [*instance.template_args, *(str(t.grid) + str(t.block) + str(t.shared) for t in model.launch)]
-    )
+    used = " ".join([*instance.template_args, *(str(t.grid) + str(t.block) + str(t.shared) for t in model.launch)])
     found = []
     for name in names:
         path = ("tune", name)
@@ -41,9 +39,7 @@ def read_tunables(
                 key=True,
             )
         default = _value(macro.value) if macro is not None else None
-        found.append(
-            Tunable(name, tuple(values), default if default in values else values[0], block.location_of(path))
-        )
+        found.append(Tunable(name, tuple(values), default if default in values else values[0], block.location_of(path)))
     return tuple(found)
 
 

@@ -11,9 +11,8 @@ from kernel_forge.spec.toml_document import Path
 
 def validate(block: BlockText, data: dict[str, Any]) -> Block | None:
     """The model of ``data``; problems are noted in ``block``. None where nothing can be made of it."""
-    usable = {key: value for key, value in data.items()}
     try:
-        return _checked(block, Block.model_validate(usable))
+        return _checked(block, Block.model_validate(data))
     except ValidationError as error:
         for problem in error.errors():
             _note(block, problem, data)
@@ -27,9 +26,7 @@ def _checked(block: BlockText, model: Block) -> Block:
             near = nearest(init, INIT_NAMES)
             path: Path = ("args", name, "init")
             fixes = (block.replace_value_fix(path, f'"{near}"', f'Use "{near}"'),) if near else ()
-            message = (
-                f'"{init}" is no way to fill an argument; use {listing(INIT_NAMES)} or "file.py:function"'
-            )
+            message = f'"{init}" is no way to fill an argument; use {listing(INIT_NAMES)} or "file.py:function"'
             block.add("KF104", message, path, fixes=fixes)
     for name in model.tune:
         if name != "where" and not model.tune[name]:
@@ -49,9 +46,7 @@ def _note(block: BlockText, problem: Any, data: dict[str, Any]) -> None:
         block.add("KF103", f"unknown key {path[-1]}{hint}", path, key=True, fixes=fixes)
     elif kind == "missing":
         where = f"[{'.'.join(str(p) for p in path[:-1])}]" if len(path) > 1 else "the spec block"
-        block.add(
-            "KF106", f"{where} needs the key {path[-1]}: {_purpose(path)}", path[:-1] or ("kernel",), key=True
-        )
+        block.add("KF106", f"{where} needs the key {path[-1]}: {_purpose(path)}", path[:-1] or ("kernel",), key=True)
     else:
         given = problem.get("input")
         shown = "" if isinstance(given, dict | list) or given is None else f", not {given!r}"

@@ -6,17 +6,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kernel_forge.domain.launch import Schedule
+from kernel_forge.domain.launch import Schedule, Watch
 from kernel_forge.domain.outcome import (
     CaseId,
+    MemoryFault,
     Mismatch,
     MismatchKind,
     Outcome,
     RaceFound,
     RunFailure,
     Unavailable,
+    WatchHit,
 )
-from kernel_forge.domain.spec import KernelReference, KernelSpec, Role
+from kernel_forge.domain.spec import BufferArg, KernelReference, KernelSpec, Role
 from kernel_forge.ports import Artifact, Device
 from kernel_forge.spec import BoundCase
 from kernel_forge.verify import tolerance as tolerances
@@ -39,7 +41,7 @@ class CaseFailure:
     kind: str
     options: Options = field(default_factory=Options)
     other: Options | None = None  # the second of two runs that disagree
-    element: tuple[str, int] | None = None  # output and flat index of the first wrong element
+    watch: Watch | None = None  # the bytes whose writer explains the failure
     about_reference: bool = False
 
 
@@ -152,9 +154,7 @@ class CaseChecker:
             again = self._run(bound, expected, options)
             if not isinstance(again, Finished):
                 return self._failure(again, bound, kind, case.origin, options)
-            failure = self._agree(
-                bound, kind, case.origin, expected, finished, again, first, options, fractions
-            )
+            failure = self._agree(bound, kind, case.origin, expected, finished, again, first, options, fractions)
             if failure is not None:
                 return failure
         checks.append("same result twice")
@@ -218,9 +218,7 @@ class CaseChecker:
             if not isinstance(finished, Finished):
                 message = f"the reference kernel {reference.kernel} failed: {_text(finished)}"
                 outcome = Unavailable(message, reference.location)
-                return CaseFailure(
-                    outcome, self._case_id(bound, kind, origin), bound, kind, about_reference=True
-                )
+                return CaseFailure(outcome, self._case_id(bound, kind, origin), bound, kind, about_reference=True)
             values = finished.outputs[output.name]
             found[output.name] = (
                 values,
@@ -263,7 +261,7 @@ class CaseChecker:
         bound: BoundCase,
         inputs: Mapping[str, Array],
         options: Options,
-        watch: tuple[str, int] | None = None,
+        watch: Watch | None = None,
     ) -> Finished | RunFailure:
         self._runs += 1
         return run(self.spec, bound, inputs, self.device, self.artifact, options, watch)
@@ -291,7 +289,7 @@ class CaseChecker:
             if result.mismatch is not None:
                 flat = _flat(result.mismatch.index, bound.shapes[output.name])
                 case = self._case_id(bound, kind, origin)
-                return CaseFailure(result.mismatch, case, bound, kind, options, element=(output.name, flat))
+                return CaseFailure(result.mismatch, case, bound, kind, options, watch=_element(output, flat))
         return None
 
     def _agree(
@@ -328,9 +326,7 @@ class CaseChecker:
                 )
             message += "; threads race for it, or it is computed from memory that was never written"
             case = self._case_id(bound, kind, origin)
-            return CaseFailure(
-                RaceFound(message), case, bound, kind, first, other=second, element=(output.name, flat)
-            )
+            return CaseFailure(RaceFound(message), case, bound, kind, first, other=second, watch=_element(output, flat))
         return None
 
     def _insensitive(
@@ -367,13 +363,13 @@ class CaseChecker:
                 self._case_id(case.bound, kind, case.origin),
                 case.bound,
                 kind,
-                element=(output.name, flat),
+                watch=_element(output, flat),
             )
         return None
 
     def explain(self, failure: CaseFailure) -> CaseFailure:
         """The same failure with the thread and line that wrote the first wrong element, where known."""
-        if failure.element is None or not self.has_watch:
+        if failure.watch is None or not self.has_watch:
             return failure
         expected = self.expect(failure.bound, failure.kind, failure.case.origin, failure.options.time_limit)
         if isinstance(expected, CaseFailure):
@@ -382,9 +378,9 @@ class CaseChecker:
         for options in (failure.options, failure.other):
             if options is None:
                 continue
-            finished = self._run_bound(failure.bound, expected.inputs, options, failure.element)
-            if isinstance(finished, Finished) and finished.watch_hit is not None:
-                hits.append(finished.watch_hit)
+            hit = self._writer(failure, expected, options)
+            if hit is not None:
+                hits.append(hit)
         if not hits:
             return failure
         outcome = failure.outcome
@@ -393,12 +389,20 @@ class CaseChecker:
             outcome = replace(outcome, owner=hits[0].thread, location=places[0] if places else None)
         elif isinstance(outcome, RaceFound):
             outcome = replace(outcome, locations=places, thread=hits[0].thread)
+        elif isinstance(outcome, MemoryFault):
+            outcome = replace(outcome, thread=hits[0].thread, location=places[0] if places else None)
         return replace(failure, outcome=outcome)
 
-    def _failure(
-        self, outcome: RunFailure, bound: BoundCase, kind: str, origin: str, options: Options
-    ) -> CaseFailure:
-        return CaseFailure(outcome, self._case_id(bound, kind, origin), bound, kind, options)
+    def _writer(self, failure: CaseFailure, expected: _Expected, options: Options) -> WatchHit | None:
+        finished = self._run_bound(failure.bound, expected.inputs, options, failure.watch)
+        return finished.watch_hit if isinstance(finished, Finished | MemoryFault) else None
+
+    def _failure(self, outcome: RunFailure, bound: BoundCase, kind: str, origin: str, options: Options) -> CaseFailure:
+        watch = None
+        found_late = isinstance(outcome, MemoryFault) and outcome.location is None
+        if isinstance(outcome, MemoryFault) and found_late and outcome.buffer and outcome.buffer in bound.shapes:
+            watch = Watch(outcome.buffer, outcome.offset or 0, 1)
+        return CaseFailure(outcome, self._case_id(bound, kind, origin), bound, kind, options, watch=watch)
 
     def _case_id(self, bound: BoundCase, kind: str, origin: str) -> CaseId:
         return CaseId(dict(bound.sizes), kind, self.seed, origin)
@@ -406,6 +410,11 @@ class CaseChecker:
     def _input_seed(self, bound: BoundCase, kind: str) -> int:
         words = [self.seed, *bound.sizes.values(), *kind.encode()]
         return int(np.random.SeedSequence(words).generate_state(1)[0])
+
+
+def _element(output: BufferArg, flat: int) -> Watch:
+    size = output.dtype.itemsize
+    return Watch(output.name, flat * size, size)
 
 
 def _flat(index: tuple[int, ...], shape: tuple[int, ...]) -> int:

@@ -76,7 +76,8 @@ def describe(m: Mismatch) -> str:
         case MismatchKind.INPUT_CHANGED:
             return f"{m.output} is an input, but the kernel changed it; first {where}"
         case MismatchKind.NOT_REPEATABLE:
-            return f"{m.output} differs between two identical runs; first {where}: {_show(m.expected)}, then {_show(m.got)}"
+            values = f"{_show(m.expected)}, then {_show(m.got)}"
+            return f"{m.output} differs between two identical runs; first {where}: {values}"
         case MismatchKind.WRONG_VALUE:
             detail = f"expected {_show(m.expected)}, got {_show(m.got)}"
             worst = (
@@ -84,9 +85,7 @@ def describe(m: Mismatch) -> str:
                 if m.tolerance
                 else f"worst |error| {m.max_absolute:.3g}"
             )
-            return (
-                f"{m.count} of {m.total} elements of {m.output} are wrong; first {where}: {detail} ({worst})"
-            )
+            return f"{m.count} of {m.total} elements of {m.output} are wrong; first {where}: {detail} ({worst})"
 
 
 def _show(value: float | int | None) -> str:
@@ -127,11 +126,11 @@ def _wrapped(dtype: DType, want: Array) -> Array:
 def _is_poison(dtype: DType, got: Array, seed: int) -> Array:
     pattern = poison(dtype, 1, seed)
     bits = np.dtype(f"u{dtype.itemsize}")
-    return np.ascontiguousarray(got).view(bits).reshape(got.shape) == pattern.view(bits)[0]  # type: ignore[no-any-return]
+    return np.ascontiguousarray(got).view(bits).reshape(got.shape) == pattern.view(bits)[0]
 
 
 def _plain(value: Any) -> float | int:
-    return bool(value) if isinstance(value, np.bool_) else value.item()  # type: ignore[no-any-return]
+    return bool(value) if isinstance(value, np.bool_) else value.item()
 
 
 def _max_relative(error: Array, want: Array, finite: Array) -> float:
@@ -142,7 +141,7 @@ def _max_relative(error: Array, want: Array, finite: Array) -> float:
 
 
 def _max_ulp(error: Array, want: Array, finite: Array, dtype: DType) -> float:
-    info = ml_dtypes.finfo(dtype.numpy)
+    info: Any = ml_dtypes.finfo(dtype.numpy)  # type: ignore[no-untyped-call]
     with np.errstate(all="ignore"):
         exponent = np.floor(np.log2(np.maximum(np.abs(want[finite]), float(info.smallest_normal))))
         ulp = np.exp2(exponent) * 2 * dtype.unit_roundoff

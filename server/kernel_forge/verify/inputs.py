@@ -42,9 +42,7 @@ class InputsFailed(Exception):
     """The ``init`` of an argument cannot be carried out; the message says which and why."""
 
 
-def make_inputs(
-    spec: KernelSpec, bound: BoundCase, kind: str, seed: int, load: LoadFunction
-) -> dict[str, Array]:
+def make_inputs(spec: KernelSpec, bound: BoundCase, kind: str, seed: int, load: LoadFunction) -> dict[str, Array]:
     """Contents of every buffer with role in or inout, by name, each in its shape and dtype.
 
     Raises:
@@ -58,9 +56,7 @@ def make_inputs(
     return inputs
 
 
-def _array(
-    arg: BufferArg, bound: BoundCase, kind: str, rng: np.random.Generator, load: LoadFunction
-) -> Array:
+def _array(arg: BufferArg, bound: BoundCase, kind: str, rng: np.random.Generator, load: LoadFunction) -> Array:
     shape = bound.shapes[arg.name]
     if arg.init is not None:
         values = _from_init(arg, arg.init, shape, bound, rng, load)
@@ -149,11 +145,7 @@ def _from_init(
         case NamedInit(name="permutation"):
             return rng.permutation(count).reshape(shape)
         case NamedInit(name="sorted"):
-            values = (
-                _floats(arg.dtype, "centred", (count,), rng)
-                if arg.dtype.is_float
-                else rng.integers(0, 100, count)
-            )
+            values = _floats(arg.dtype, "centred", (count,), rng) if arg.dtype.is_float else rng.integers(0, 100, count)
             return np.sort(values).reshape(shape)
         case NamedInit(name="adversarial"):
             return _adversarial(arg.dtype, shape, rng)
@@ -164,11 +156,7 @@ def _from_init(
 def _adversarial(dtype: DType, shape: tuple[int, ...], rng: np.random.Generator) -> Array:
     if not dtype.is_float:
         limits = np.iinfo(dtype.value) if dtype is not DType.BOOL else None
-        special = (
-            [0, 1]
-            if limits is None
-            else [int(limits.min), -1 if limits.min < 0 else 1, 0, 1, int(limits.max)]
-        )
+        special = [0, 1] if limits is None else [int(limits.min), -1 if limits.min < 0 else 1, 0, 1, int(limits.max)]
         return rng.choice(np.array(special, dtype=dtype.numpy), shape)
     tiny = float(np.ldexp(1.0, {DType.FLOAT16: -24, DType.FLOAT64: -1074}.get(dtype, -133)))
     special_floats = np.array(

@@ -146,7 +146,7 @@ def _plan(spec: KernelSpec, configuration: Configuration, state: _State) -> list
     scheduled = _scheduled(bounds)
     planned = []
     for i, (bound, origin, is_own) in enumerate(bounds):
-        kinds = (KINDS[i % len(KINDS)],)
+        kinds: tuple[str, ...] = (KINDS[i % len(KINDS)],)
         if is_own:
             kinds = tuple(dict.fromkeys(("centred", "spikes", *kinds)))
         planned.append(PlannedCase(bound, origin, kinds, i in scheduled, is_own))
@@ -172,7 +172,7 @@ def _compile(
     defines: Mapping[str, str],
     flags: tuple[str, ...],
 ) -> Artifact | CompileFailed | Unavailable:
-    kernels = dict.fromkeys(bound.kernels)
+    kernels: dict[str, None] = dict.fromkeys(bound.kernels)
     for reference in spec.references.values():
         if isinstance(reference, KernelReference):
             for name in reference_bound(spec, reference, bound).kernels:
@@ -227,9 +227,7 @@ def _check_all(
         if reason is not None:
             state.skipped[label] = reason
             continue
-        limit = min(
-            LARGE_RUN_LIMIT if state.cases else SMALL_RUN_LIMIT, max(1.0, deadline - time.monotonic())
-        )
+        limit = min(LARGE_RUN_LIMIT if state.cases else SMALL_RUN_LIMIT, max(1.0, deadline - time.monotonic()))
         result = checker.check(case, limit)
         state.runs += checker.take_runs()
         if isinstance(result, CaseFailure):
@@ -240,9 +238,7 @@ def _check_all(
                 state.skipped[label] = result.outcome.reason
                 continue
             if isinstance(result.outcome, TimedOut) and _explained_by_size(state, case, timed, limit):
-                state.skipped[label] = (
-                    f"too large to run in {limit:.0f} s on this device ({state.info.basis})"
-                )
+                state.skipped[label] = f"too large to run in {limit:.0f} s on this device ({state.info.basis})"
                 continue
             report(Progress(f"{state.spec.kernel}: finding the smallest failing case", i + 1, len(cases) + 1))
             smallest = shrink(checker, case, result, deadline)
@@ -258,8 +254,7 @@ def _check_all(
         state.checks.extend(result.checks)
         state.notes.extend(result.notes)
     if state.cases == 0:
-        reason = unavailable or Unavailable("no case could be run on this device")
-        return state.verdict(reason)
+        return state.verdict(unavailable or Unavailable("no case could be run on this device"))
     if not state.info.has_schedules:
         state.skipped["orders of threads"] = "this device cannot choose the order"
     return state.verdict(Passed(state.cases, state.runs, dict(state.worst)))
@@ -274,9 +269,7 @@ def _bytes(bound: BoundCase, spec: KernelSpec) -> int:
     return sum(bound.count(a.name) * a.dtype.itemsize for a in spec.args if hasattr(a, "shape"))
 
 
-def _too_large(
-    state: _State, case: PlannedCase, timed: tuple[float, int, int] | None, deadline: float
-) -> str | None:
+def _too_large(state: _State, case: PlannedCase, timed: tuple[float, int, int] | None, deadline: float) -> str | None:
     left = deadline - time.monotonic()
     if left <= 0:
         return "the time limit of the verification was reached before it"
@@ -293,9 +286,7 @@ def _too_large(
     return None
 
 
-def _explained_by_size(
-    state: _State, case: PlannedCase, timed: tuple[float, int, int] | None, limit: float
-) -> bool:
+def _explained_by_size(state: _State, case: PlannedCase, timed: tuple[float, int, int] | None, limit: float) -> bool:
     """Whether a time-out can be the size's fault: smaller cases ended, and their time grows to it."""
     if timed is None or state.cases == 0:
         return False

@@ -177,20 +177,15 @@ class Evaluator:
             raise ReferenceFailed(message, place or reference.location) from error
 
     def _pick(self, result: Any, output: BufferArg, reference: FunctionReference) -> Any:
-        names = [
-            o for o, r in self.spec.references.items() if isinstance(r, FunctionReference) and r == reference
-        ]
+        names = [o for o, r in self.spec.references.items() if isinstance(r, FunctionReference) and r == reference]
         same = [
             o
             for o, r in self.spec.references.items()
-            if isinstance(r, FunctionReference)
-            and (r.path, r.function) == (reference.path, reference.function)
+            if isinstance(r, FunctionReference) and (r.path, r.function) == (reference.path, reference.function)
         ]
         if isinstance(result, Mapping):
             if output.name not in result:
-                message = (
-                    f"{reference.function} returned no {output.name} (it has {', '.join(map(str, result))})"
-                )
+                message = f"{reference.function} returned no {output.name} (it has {', '.join(map(str, result))})"
                 raise ReferenceFailed(message, reference.location)
             return result[output.name]
         if len(same) > 1 and isinstance(result, tuple) and len(result) == len(same):
@@ -220,13 +215,9 @@ def _shaped(raw: Any, output: BufferArg, shape: tuple[int, ...], reference: Refe
     try:
         array = np.asarray(raw)
     except Exception as error:
-        raise ReferenceFailed(
-            f"the reference of {output.name} is no array: {error}", reference.location
-        ) from error
+        raise ReferenceFailed(f"the reference of {output.name} is no array: {error}", reference.location) from error
     if array.dtype.kind not in "fiub" and array.dtype.name != "bfloat16":
-        raise ReferenceFailed(
-            f"the reference of {output.name} has the type {array.dtype}", reference.location
-        )
+        raise ReferenceFailed(f"the reference of {output.name} has the type {array.dtype}", reference.location)
     if array.shape != shape:
         if array.size == int(np.prod(shape)):
             array = array.reshape(shape)
@@ -248,9 +239,7 @@ def _load(file: Path, function: str) -> Callable[..., Any]:
         code: CodeType = compile(text, str(file), "exec")
         exec(code, namespace)  # a reference is code of the user's, in a trusted workspace
     except Exception as error:
-        raise ReferenceFailed(
-            f"{file.name} raised {type(error).__name__}: {error}", _place(error, file)
-        ) from error
+        raise ReferenceFailed(f"{file.name} raised {type(error).__name__}: {error}", _place(error, file)) from error
     found = namespace.get(function)
     if not callable(found):
         raise ReferenceFailed(f"{file} has no function {function}", None)

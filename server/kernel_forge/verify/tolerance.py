@@ -20,11 +20,11 @@ case is sqrt(n) in practice). Hence, element by element,
                 + E * own                                         the reference's own error in the kernel's type
                 + D * smallest denormal of the output             underflow
 
-with u_widest the unit roundoff of the widest float type among the arguments, u_sum the smaller of it and that of float32
-(half kernels are expected to accumulate in float32), u_out that of the output. ``own`` is the largest error, over a few draws
-of inputs moved by one rounding, of the reference evaluated in that widest type: it shows cancellation inside the
-formula, which perturbing inputs does not. Elements where the reference, evaluated in the kernel's type, overflows are
-not compared (tolerance infinite).
+with u_widest the unit roundoff of the widest float type among the arguments, u_sum the smaller of it and that of
+float32 (half kernels are expected to accumulate in float32), u_out that of the output. ``own`` is the largest error,
+over a few draws of inputs moved by one rounding, of the reference evaluated in that widest type: it shows cancellation
+inside the formula, which perturbing inputs does not. Elements where the reference, evaluated in the kernel's type,
+overflows are not compared (tolerance infinite).
 
 Integer outputs are exact, except where float inputs moved by a few roundings give another integer.
 """
@@ -73,9 +73,7 @@ class Scales:
 def scales(spec: KernelSpec, bound: BoundCase, *, reduces: bool) -> Scales:
     """Roundoffs and reduction length of ``spec`` at one case."""
     floats = [
-        a.dtype
-        for a in spec.args
-        if isinstance(a, BufferArg) and a.dtype.is_float and a.role is not Role.SCRATCH
+        a.dtype for a in spec.args if isinstance(a, BufferArg) and a.dtype.is_float and a.role is not Role.SCRATCH
     ]
     widest = min(floats, key=lambda d: d.unit_roundoff) if floats else DType.FLOAT64
     u = widest.unit_roundoff
@@ -126,9 +124,7 @@ def derive(
         u_out = output.dtype.unit_roundoff
         limit = _largest(output.dtype)
         with np.errstate(all="ignore"):
-            tolerance = (
-                growth * spread[name] + R * u_out * magnitude + E * own[name] + D * _denormal(output.dtype)
-            )
+            tolerance = growth * spread[name] + R * u_out * magnitude + E * own[name] + D * _denormal(output.dtype)
             excluded = ~np.isfinite(own[name]) | (np.isfinite(magnitude) & (magnitude > limit))
         result[name] = np.where(excluded, np.inf, np.nan_to_num(tolerance, nan=np.inf))
     return result
@@ -164,7 +160,7 @@ def _spread(
 
 
 def _moved(array: Array, size: float, rng: np.random.Generator) -> Array:
-    return array * (1 + size * rng.choice(np.array([-1.0, 1.0]), array.shape))  # type: ignore[no-any-return]
+    return array * (1 + size * rng.choice(np.array([-1.0, 1.0]), array.shape))
 
 
 def _changes(moved: Mapping[str, Array], reference: Mapping[str, Array]) -> dict[str, Array]:
@@ -195,29 +191,28 @@ def _own_error(
         exact = (
             reference
             if draw == 0
-            else evaluate(
-                {n: a.astype(np.float64) if _is_float(a) else a for n, a in moved.items()}, np.float64
-            )
+            else evaluate({n: a.astype(np.float64) if _is_float(a) else a for n, a in moved.items()}, np.float64)
         )
         narrow = evaluate(moved, kind)
         for name in reference:
             a, b = narrow[name].astype(np.float64), exact[name].astype(np.float64)
             with np.errstate(all="ignore"):
                 error = np.abs(a - b)
-            error = np.where(
-                np.isfinite(b) & ~np.isfinite(a), np.inf, np.nan_to_num(error, nan=0.0, posinf=np.inf)
-            )
+            error = np.where(np.isfinite(b) & ~np.isfinite(a), np.inf, np.nan_to_num(error, nan=0.0, posinf=np.inf))
             worst[name] = np.maximum(worst[name], error)
     return worst
 
 
+def _finfo(dtype: DType) -> Any:
+    return ml_dtypes.finfo(dtype.numpy)  # type: ignore[no-untyped-call]
+
+
 def _largest(dtype: DType) -> float:
-    info = ml_dtypes.finfo(dtype.numpy)
-    return float(info.max)
+    return float(_finfo(dtype).max)
 
 
 def _denormal(dtype: DType) -> float:
-    return float(ml_dtypes.finfo(dtype.numpy).smallest_subnormal)
+    return float(_finfo(dtype).smallest_subnormal)
 
 
 def fixed(tolerance: Tolerance, reference: Array) -> Array:
@@ -258,8 +253,6 @@ def between_kernels(
             spread = np.sqrt(squares[output.name] / (RANDOM_DRAWS // 2)) + same[output.name]
             growth = C * s.u_widest + C * math.sqrt(s.length) * s.u_sum
             magnitude = np.abs(values[output.name].astype(np.float64))
-            tolerance = (
-                growth * spread + R * output.dtype.unit_roundoff * magnitude + D * _denormal(output.dtype)
-            )
+            tolerance = growth * spread + R * output.dtype.unit_roundoff * magnitude + D * _denormal(output.dtype)
             result[output.name] = np.nan_to_num(tolerance, nan=np.inf)
     return result

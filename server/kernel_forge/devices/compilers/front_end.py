@@ -66,9 +66,7 @@ class FrontEnd:
 class Running:
     """One compilation in a child."""
 
-    def __init__(
-        self, process: "subprocess.Popen[bytes]", job: bytes, texts: Mapping[str, str], name: str
-    ) -> None:
+    def __init__(self, process: "subprocess.Popen[bytes]", job: bytes, texts: Mapping[str, str], name: str) -> None:
         self._process = process
         self._texts = texts
         self._name = name
@@ -90,9 +88,7 @@ class Running:
             answer = json.loads(self._output)
         except json.JSONDecodeError:
             return Opinion(False, False, ())
-        messages = tuple(
-            m for m in parse_messages(answer["log"], self._texts, self._name) if m.location is not None
-        )
+        messages = tuple(m for m in parse_messages(answer["log"], self._texts, self._name) if m.location is not None)
         errors = [m for m in messages if m.severity == "error"]
         accepted = bool(answer["accepted"])
         # An error outside the user's files is about NVIDIA's or the C library's headers, not about the kernel.

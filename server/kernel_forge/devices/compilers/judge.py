@@ -65,9 +65,7 @@ class Consideration:
             return CompileFailed(opinion.messages)
         return opinion.messages
 
-    def on_refusal(
-        self, messages: tuple[CompilerMessage, ...], dropped: Dropped
-    ) -> CompileFailed | Unavailable:
+    def on_refusal(self, messages: tuple[CompilerMessage, ...], dropped: Dropped) -> CompileFailed | Unavailable:
         """The host compiler refused: is it the user's mistake, or something the emulator lacks?"""
         opinion = self._opinion()
         if opinion is not None and opinion.conclusive and not opinion.accepted:

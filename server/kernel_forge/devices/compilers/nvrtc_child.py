@@ -10,7 +10,15 @@ import re
 import sys
 
 # Host headers have no meaning for device code; NVRTC cannot find them and would stop at the first.
-_HOST_HEADERS = ["algorithm", "array", "assert.h", "bitset", "cassert", "cfloat", "chrono", "climits", "cmath", "complex", "cstddef", "cstdint", "cstdio", "cstdlib", "cstring", "ctime", "deque", "errno.h", "exception", "fcntl.h", "float.h", "fstream", "functional", "getopt.h", "initializer_list", "iomanip", "ios", "iosfwd", "iostream", "istream", "iterator", "limits", "limits.h", "list", "map", "math.h", "memory", "mutex", "new", "numeric", "omp.h", "optional", "ostream", "queue", "random", "ratio", "set", "signal.h", "sstream", "stack", "stdarg.h", "stdbool.h", "stddef.h", "stdexcept", "stdint.h", "stdio.h", "stdlib.h", "string", "string.h", "string_view", "sys/stat.h", "sys/time.h", "sys/types.h", "thread", "time.h", "tuple", "type_traits", "typeinfo", "unistd.h", "unordered_map", "unordered_set", "utility", "vector", "variant"]
+_HOST_HEADERS = (
+    "algorithm array assert.h bitset cassert cfloat chrono climits cmath complex cstddef cstdint cstdio "
+    "cstdlib cstring ctime deque errno.h exception fcntl.h float.h fstream functional getopt.h "
+    "initializer_list iomanip ios iosfwd iostream istream iterator limits limits.h list map math.h memory "
+    "mutex new numeric omp.h optional ostream queue random ratio set signal.h sstream stack stdarg.h "
+    "stdbool.h stddef.h stdexcept stdint.h stdio.h stdlib.h string string.h string_view sys/stat.h "
+    "sys/time.h sys/types.h thread time.h tuple type_traits typeinfo unistd.h unordered_map unordered_set "
+    "utility vector variant "
+).split()
 _STDINT = """#pragma once
 typedef signed char int8_t; typedef short int16_t; typedef int int32_t; typedef long long int64_t;
 typedef unsigned char uint8_t; typedef unsigned short uint16_t; typedef unsigned int uint32_t;
@@ -50,12 +58,9 @@ def main() -> None:
     count = len(headers)
     names = (ctypes.c_char_p * count)(*(n.encode() for n in headers))
     texts = (ctypes.c_char_p * count)(*(t.encode() for t in headers.values()))
-    library.nvrtcCreateProgram(
-        ctypes.byref(program), job["text"].encode(), job["name"].encode(), count, texts, names
-    )
-    options = ["--gpu-architecture=compute_90", "-default-device", "--std=c++17", "-dopt=on"]
-    options = [o for o in options if not (o.startswith("--std") and any("std" in f for f in job["flags"]))]
-    options = [o for o in options if o != "-dopt=on"]
+    library.nvrtcCreateProgram(ctypes.byref(program), job["text"].encode(), job["name"].encode(), count, texts, names)
+    options = ["--gpu-architecture=compute_90", "-default-device"]
+    options += [] if any("std" in flag for flag in job["flags"]) else ["--std=c++17"]
     options += [f.replace("-std=", "--std=") if f.startswith("-std") else f for f in job["flags"]]
     options += [f"-D{name}={value}" for name, value in job["defines"].items()]
     options += [f"-I{folder}" for folder in [*job["includes"], job["host_folder"]]]

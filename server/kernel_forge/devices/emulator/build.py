@@ -36,9 +36,7 @@ class Refused:
     timed_out: bool = False
 
 
-def build(
-    request: CompileRequest, tree: ShadowTree, toolchain: Toolchain, cache: ArtifactCache
-) -> Built | Refused:
+def build(request: CompileRequest, tree: ShadowTree, toolchain: Toolchain, cache: ArtifactCache) -> Built | Refused:
     """Compile and link.
 
     Raises:
@@ -94,9 +92,7 @@ def build(
     return Built(cache.adopt(key, folder), False)
 
 
-def _run(
-    command: list[str], folder: Path, request: CompileRequest, tree: ShadowTree, origin: str
-) -> Refused | None:
+def _run(command: list[str], folder: Path, request: CompileRequest, tree: ShadowTree, origin: str) -> Refused | None:
     environment = {
         "PATH": os.environ.get("PATH", ""),
         "LC_ALL": "C",
@@ -125,9 +121,7 @@ def _run(
         return None
     messages = parse_messages(errors, tree.texts, origin)
     if not any(m.severity == "error" for m in messages):
-        reason = next(
-            (line for line in errors.splitlines() if line.strip()), "the compiler failed without a message"
-        )
+        reason = next((line for line in errors.splitlines() if line.strip()), "the compiler failed without a message")
         messages = (*messages, CompilerMessage("error", reason[:500], None, origin))
     return Refused(messages)
 
@@ -148,8 +142,7 @@ def _preamble(request: CompileRequest) -> str:
 def _entry_code(request: CompileRequest, tree: ShadowTree) -> str:
     """C++ that makes the kernels and symbols known to the runtime, on lines of its own file name."""
     set_dynamic = " ".join(
-        f"{name} = reinterpret_cast<{kind}*>(kf_dynamic_shared());"
-        for kind, name in dict.fromkeys(tree.dynamic_arrays)
+        f"{name} = reinterpret_cast<{kind}*>(kf_dynamic_shared());" for kind, name in dict.fromkeys(tree.dynamic_arrays)
     )
     kernels = ", ".join(
         f"kf::kernel_entry<decltype(&{kernel}), &{kernel}, kf_enter>({json.dumps(kernel)})"
@@ -170,9 +163,7 @@ def _flags(request: CompileRequest) -> list[str]:
     return [flag.replace("--std=", "-std=") for flag in request.flags if _PASSED_FLAG.match(flag)]
 
 
-def _key(
-    request: CompileRequest, tree: ShadowTree, toolchain: Toolchain, entry: str, flags: list[str]
-) -> str:
+def _key(request: CompileRequest, tree: ShadowTree, toolchain: Toolchain, entry: str, flags: list[str]) -> str:
     parts = [
         native_hash(),
         toolchain.compiler.version,

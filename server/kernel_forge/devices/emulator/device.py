@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -28,6 +29,7 @@ from kernel_forge.domain.outcome import (
     CompileFailed,
     CompilerMessage,
     LaunchFailed,
+    MemoryFault,
     Ran,
     RunOutcome,
     TimedOut,
@@ -46,9 +48,7 @@ class EmulatorDevice:
     OS threads for blocks (default: the CPUs this process may use).
     """
 
-    def __init__(
-        self, cache_dir: Path, host_code: HostCode = lambda _: (), workers: int | None = None
-    ) -> None:
+    def __init__(self, cache_dir: Path, host_code: HostCode = lambda _: (), workers: int | None = None) -> None:
         self.cache_dir = cache_dir
         self.host_code = host_code
         self.workers = workers or len(os.sched_getaffinity(0))
@@ -92,9 +92,7 @@ class EmulatorDevice:
             return verdict
         notes = [*verdict]
         notes.extend(
-            CompilerMessage(
-                "note", f"<{header}> was left out: host libraries are not emulated", None, "emulator"
-            )
+            CompilerMessage("note", f"<{header}> was left out: host libraries are not emulated", None, "emulator")
             for _, _, header in tree.dropped
         )
         return Artifact(str(built.folder), request.kernels, tuple(notes), built.from_cache)
@@ -141,9 +139,7 @@ class EmulatorDevice:
                 process.kill()
                 process.wait()
         events = read_events(folder / REPORT)
-        return self._outcome(
-            events, status, folder, files.outputs, ReportReader(executable, texts, request), request
-        )
+        return self._outcome(events, status, folder, files.outputs, ReportReader(executable, texts, request), request)
 
     def _outcome(
         self,
@@ -158,6 +154,9 @@ class EmulatorDevice:
         if last is not None:
             failure = reader.failure(last)
             if failure is not None:
+                watch = next((e for e in events if e["event"] == "watch"), None)
+                if isinstance(failure, MemoryFault) and watch is not None:
+                    return replace(failure, watch_hit=reader.watch_hit(watch))
                 return failure
         done = next((e for e in events if e["event"] == "done"), None)
         if done is None or status != 0:

@@ -66,9 +66,7 @@ class ReportReader:
             case "timeout":
                 return self._timeout(event, thread, here)
             case other:
-                return LaunchFailed(
-                    "crash", f"the emulated run ended with {other}: {event.get('message', '')}"
-                )
+                return LaunchFailed("crash", f"the emulated run ended with {other}: {event.get('message', '')}")
 
     def watch_hit(self, event: Event) -> WatchHit:
         """Who wrote the watched element last."""
@@ -104,9 +102,7 @@ class ReportReader:
         message = f"write {_where(offset, buffer.nbytes)} {buffer.name} ({buffer.nbytes} bytes), found after the run"
         return MemoryFault("guard-band", message, None, None, buffer.name, offset, True)
 
-    def _divergence(
-        self, event: Event, kind: str, message: str, thread: Thread | None = None
-    ) -> BarrierDivergence:
+    def _divergence(self, event: Event, kind: str, message: str, thread: Thread | None = None) -> BarrierDivergence:
         sites = event["sites"]
         places = tuple(p for site in sites if (p := self._place(site)) is not None)
         block = tuple(event.get("block", (0, 0, 0)))

@@ -89,9 +89,7 @@ def _callers(unit: Any, program: Any, address: int) -> list[SourceLine]:
     return chain
 
 
-_SCOPES = frozenset(
-    {"DW_TAG_subprogram", "DW_TAG_inlined_subroutine", "DW_TAG_lexical_block", "DW_TAG_namespace"}
-)
+_SCOPES = frozenset({"DW_TAG_subprogram", "DW_TAG_inlined_subroutine", "DW_TAG_lexical_block", "DW_TAG_namespace"})
 
 
 def _covers(unit: Any, die: Any, address: int) -> bool:

@@ -15,9 +15,7 @@ from pathlib import Path
 NATIVE = Path(__file__).resolve().parent / "native"
 INCLUDE = NATIVE / "include"
 RUNTIME = NATIVE / "runtime"
-INSTALL_HINT = (
-    'no C++ compiler found: install one (apt-get install g++), or pip install "kernel-forge-lsp[compiler]"'
-)
+INSTALL_HINT = 'no C++ compiler found: install one (apt-get install g++), or pip install "kernel-forge-lsp[compiler]"'
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,10 +90,8 @@ def _probe(command: tuple[str, ...]) -> Compiler | None:
     except (OSError, subprocess.SubprocessError):
         return None
     first = done.stdout.splitlines()[0] if done.stdout else ""
-    if "ziglang" in command or command[0].endswith("zig"):
-        kind = "zig"
-    else:
-        kind = "clang" if "clang" in first else "gcc"
+    is_zig = "ziglang" in command or command[0].endswith("zig")
+    kind = "zig" if is_zig else "clang" if "clang" in first else "gcc"
     return Compiler(command, kind, first)
 
 
@@ -118,9 +114,7 @@ class Toolchain:
 
     def __init__(self, compiler: Compiler, cache_dir: Path) -> None:
         self.compiler = compiler
-        key = hashlib.sha256(f"{compiler.version}|{compiler.command}|{native_hash()}".encode()).hexdigest()[
-            :20
-        ]
+        key = hashlib.sha256(f"{compiler.version}|{compiler.command}|{native_hash()}".encode()).hexdigest()[:20]
         self.folder = cache_dir / "toolchain" / key
 
     def runtime_objects(self) -> list[Path]:
@@ -188,9 +182,7 @@ class Toolchain:
         except (OSError, subprocess.SubprocessError) as error:
             raise BuildError(f"{self.compiler.version}: {error}") from error
         if done.returncode != 0:
-            raise BuildError(
-                f"{self.compiler.version} cannot build the emulator: {_first_error(done.stderr)}"
-            )
+            raise BuildError(f"{self.compiler.version} cannot build the emulator: {_first_error(done.stderr)}")
         private.rename(target)
 
 

@@ -71,9 +71,7 @@ def _kernel_actions(server: KernelForgeServer, document: Document, where: Range)
             lsp.CodeAction(
                 title=title,
                 kind=VERIFY_KIND,
-                command=lsp.Command(
-                    title=title, command=VERIFY_COMMAND, arguments=[document.uri, kernel.name]
-                ),
+                command=lsp.Command(title=title, command=VERIFY_COMMAND, arguments=[document.uri, kernel.name]),
                 disabled=None
                 if server.settings.trusted
                 else lsp.CodeActionDisabled(reason="this workspace is not trusted: nothing is compiled or run"),
@@ -109,9 +107,7 @@ def _touches(a: Range, b: Range) -> bool:
     return a.start <= b.end and b.start <= a.end
 
 
-def _edit(
-    server: KernelForgeServer, document: Document, edits: tuple[TextEdit, ...]
-) -> lsp.WorkspaceEdit:
+def _edit(server: KernelForgeServer, document: Document, edits: tuple[TextEdit, ...]) -> lsp.WorkspaceEdit:
     converted = [to_text_edit(edit, document.line, server.encoding) for edit in edits]
     if server.supports(lambda c: c.workspace.workspace_edit.document_changes):  # type: ignore[union-attr]
         identifier = lsp.OptionalVersionedTextDocumentIdentifier(uri=document.uri, version=document.version)

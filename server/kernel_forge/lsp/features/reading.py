@@ -42,9 +42,7 @@ def schedule(server: KernelForgeServer, document: Document, delay: float = DEBOU
     pending = server.pending_reads.pop(document.uri, None)
     if pending is not None:
         pending.cancel()
-    server.pending_reads[document.uri] = asyncio.get_running_loop().create_task(
-        _read_later(server, document, delay)
-    )
+    server.pending_reads[document.uri] = asyncio.get_running_loop().create_task(_read_later(server, document, delay))
 
 
 async def _read_later(server: KernelForgeServer, document: Document, delay: float) -> None:

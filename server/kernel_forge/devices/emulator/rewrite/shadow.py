@@ -39,9 +39,7 @@ class ShadowTree:
     dynamic_arrays: list[tuple[str, str]] = field(default_factory=list)
 
 
-def shadow_sources(
-    path: str, text: str, include_dirs: tuple[str, ...], host_code: HostCode, ours: Path
-) -> ShadowTree:
+def shadow_sources(path: str, text: str, include_dirs: tuple[str, ...], host_code: HostCode, ours: Path) -> ShadowTree:
     """Rewrite ``text`` and every local header it includes, directly or not.
 
     A header is local when it is found beside the including file or in ``include_dirs`` (but not among
