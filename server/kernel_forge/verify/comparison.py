@@ -126,7 +126,7 @@ def _wrapped(dtype: DType, want: Array) -> Array:
 def _is_poison(dtype: DType, got: Array, seed: int) -> Array:
     pattern = poison(dtype, 1, seed)
     bits = np.dtype(f"u{dtype.itemsize}")
-    return np.ascontiguousarray(got).view(bits).reshape(got.shape) == pattern.view(bits)[0]
+    return np.ascontiguousarray(got).view(bits).reshape(got.shape) == pattern.view(bits)[0]  # type: ignore[no-any-return]
 
 
 def _plain(value: Any) -> float | int:

@@ -1,0 +1,19 @@
+"""``python -m kernel_forge`` and the ``kernel-forge`` command."""
+
+import sys
+
+
+def main() -> None:
+    """Run the command line; the process's exit status is its result."""
+    from kernel_forge import wiring
+
+    if sys.argv[1:2] == ["job-worker"]:
+        wiring.serve_jobs()
+        return
+    from kernel_forge.cli import run
+
+    sys.exit(run(sys.argv[1:], wiring.device, wiring.DEVICE_NAMES, wiring.serve_editor))
+
+
+if __name__ == "__main__":
+    main()

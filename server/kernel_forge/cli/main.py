@@ -1,0 +1,95 @@
+"""Arguments to commands."""
+
+import argparse
+import sys
+from collections.abc import Callable, Sequence
+
+from kernel_forge import __version__
+from kernel_forge.domain.errors import DeviceUnavailable, UsageError
+from kernel_forge.ports import Device
+
+GOOD, FAILED, WRONG_USE, UNAVAILABLE, INTERRUPTED = 0, 1, 2, 3, 130
+FindDevice = Callable[[str], Device]
+ServeEditor = Callable[[tuple[str, int] | None], None]
+
+
+def run(
+    arguments: Sequence[str], find_device: FindDevice, device_names: Sequence[str], serve_editor: ServeEditor
+) -> int:
+    """Run one command and return its exit code."""
+    parser = _parser()
+    try:
+        options = parser.parse_args(arguments)
+    except SystemExit as stop:
+        return int(stop.code or 0)
+    try:
+        return _dispatch(options, find_device, device_names, serve_editor)
+    except UsageError as error:
+        print(f"kernel-forge: {error}", file=sys.stderr)
+        return WRONG_USE
+    except DeviceUnavailable as error:
+        print(f"kernel-forge: {error}", file=sys.stderr)
+        return UNAVAILABLE
+    except KeyboardInterrupt:
+        print("kernel-forge: interrupted", file=sys.stderr)
+        return INTERRUPTED
+    except BrokenPipeError:
+        return GOOD
+
+
+def _dispatch(
+    options: argparse.Namespace, find_device: FindDevice, device_names: Sequence[str], serve_editor: ServeEditor
+) -> int:
+    match options.command:
+        case "verify":
+            from kernel_forge.cli.verify import verify_command
+
+            return verify_command(options)
+        case "devices":
+            from kernel_forge.cli.devices import devices_command
+
+            return devices_command(options, [find_device(name) for name in device_names])
+        case "spec":
+            from kernel_forge.cli.spec import spec_command
+
+            return spec_command(options)
+        case "schema":
+            from kernel_forge.cli.spec import schema_command
+
+            return schema_command()
+        case _:
+            serve_editor(_address(options.tcp) if options.tcp else None)
+            return GOOD
+
+
+def _address(text: str) -> tuple[str, int]:
+    host, _, port = text.rpartition(":")
+    if not port.isdigit() or not 0 < int(port) < 65536:
+        raise UsageError(f"--tcp {text}: write HOST:PORT, for example 127.0.0.1:2087")
+    return host or "127.0.0.1", int(port)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="kernel-forge", description="Verify CUDA kernels against their spec.")
+    parser.add_argument("--version", action="version", version=f"kernel-forge {__version__}")
+    commands = parser.add_subparsers(dest="command", required=True)
+    verify = commands.add_parser("verify", help="differential verification of the kernels of a file")
+    verify.add_argument("targets", nargs="+", metavar="FILE[:KERNEL]", help="a .cu file, one kernel of it, or a folder")
+    verify.add_argument("--device", default="auto", help="where to run (see `kernel-forge devices`)")
+    verify.add_argument("--seed", type=int, help="repeat the verification that used this seed")
+    verify.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="value of a tunable")
+    verify.add_argument("--time-limit", type=float, default=120.0, metavar="S", help="seconds for one kernel")
+    verify.add_argument("-I", dest="include", action="append", default=[], metavar="DIR", help="folder for #include")
+    verify.add_argument("-D", dest="define", action="append", default=[], metavar="NAME[=VALUE]", help="macro")
+    verify.add_argument("--json", action="store_true", help="print one JSON report (schema 1) instead of text")
+    verify.add_argument("--quiet", action="store_true", help="print failures only")
+    devices = commands.add_parser("devices", help="where kernels can run, and why not")
+    devices.add_argument("--json", action="store_true", help="print JSON")
+    spec = commands.add_parser("spec", help="draft a spec block from the code")
+    spec.add_argument("target", metavar="FILE:KERNEL")
+    spec.add_argument("--write", action="store_true", help="insert it into the file")
+    commands.add_parser("schema", help="print the JSON schema of spec blocks")
+    serve = commands.add_parser("serve", help="language server on stdio")
+    serve.add_argument("--tcp", metavar="HOST:PORT", help="listen there instead")
+    serve.add_argument("--stdio", action="store_true", help="the default, accepted for editors that pass it")
+    return parser

@@ -1,0 +1,171 @@
+"""``kernel-forge verify``."""
+
+import argparse
+import asyncio
+import json
+import signal
+from typing import assert_never
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn
+from rich.text import Text
+
+from kernel_forge import __version__
+from kernel_forge.cli.targets import Target, find_targets
+from kernel_forge.domain import event
+from kernel_forge.domain.errors import DeviceUnavailable, InternalError, UsageError
+from kernel_forge.domain.expression import Expression, Number
+from kernel_forge.domain.finding import Finding, Severity
+from kernel_forge.domain.outcome import Passed, Unavailable, Verdict
+from kernel_forge.domain.text import Range
+from kernel_forge.jobs.client import JobCancelled, JobClient, JobFailed
+from kernel_forge.jobs.verify import FileReport, VerifyRequest
+from kernel_forge.source import SourceFile, parse
+from kernel_forge.spec import SpecReading, read_specs
+from kernel_forge.views.console import finding_lines, verdict_lines
+from kernel_forge.views.findings import findings_of
+from kernel_forge.views.report_json import report_json
+
+Shown = list[tuple[Verdict, tuple[Finding, ...]]]
+
+
+def verify_command(options: argparse.Namespace) -> int:
+    """Verify every target; see :mod:`kernel_forge.cli` for the exit code."""
+    targets = find_targets(options.targets)
+    readings = [_read(target, only_file=len(targets) == 1) for target in targets]
+    reports = asyncio.run(_run_all(options, targets))
+    console = Console(highlight=False, soft_wrap=True)
+    files = []
+    for target, (source, reading), report in zip(targets, readings, reports, strict=True):
+        shown: Shown = [(v, _findings(v, source, reading)) for v in report.verdicts]
+        files.append((str(target.path), report.problems, shown))
+        if not options.json:
+            _print(console, source, report, shown, quiet=options.quiet)
+    if options.json:
+        print(json.dumps(report_json(files, __version__), indent=2, allow_nan=False))
+    return _exit_code(reports)
+
+
+def _read(target: Target, *, only_file: bool) -> tuple[SourceFile, SpecReading]:
+    source = parse(target.text, str(target.path))
+    reading = read_specs(source, target.sidecar)
+    name = target.path.name
+    if target.kernel is not None and reading.spec_of(target.kernel) is None and not reading.problems:
+        known = ", ".join(s.kernel for s in reading.specs) or "none"
+        raise UsageError(f"{name} has no spec for a kernel {target.kernel} (it has: {known})")
+    if only_file and not reading.specs and not reading.problems:
+        kernels = ", ".join(k.name for k in source.kernels)
+        hint = f"draft one with: kernel-forge spec {name}:{source.kernels[0].name} --write" if kernels else ""
+        found = f"it has the kernels {kernels}" if kernels else "it has no kernel either"
+        raise UsageError(f"{name} has no spec block, so there is nothing to verify; {found}. {hint}".rstrip())
+    return source, reading
+
+
+async def _run_all(options: argparse.Namespace, targets: list[Target]) -> list[FileReport]:
+    client = JobClient()
+    client.warm_up()
+    loop = asyncio.get_running_loop()
+    main = asyncio.current_task()
+    if main is not None:
+        loop.add_signal_handler(signal.SIGTERM, main.cancel)
+    reports = []
+    console = Console(stderr=True)
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(bar_width=20))
+    hidden = options.json or not console.is_terminal
+    try:
+        with Progress(*columns, console=console, transient=True, disable=hidden) as bar:
+            task = bar.add_task("starting", total=None)
+
+            def report(step: event.Progress) -> None:
+                bar.update(task, description=step.message, completed=step.done, total=step.total or None)
+
+            for target in targets:
+                request = _request(options, target)
+                specs = max(1, target.text.count("/// kernel-forge"))
+                end = await client.run(request, report, request.time_limit * specs + 60)
+                reports.append(_report(end))
+    except asyncio.CancelledError:
+        raise KeyboardInterrupt from None
+    finally:
+        await client.close()
+    return reports
+
+
+def _request(options: argparse.Namespace, target: Target) -> VerifyRequest:
+    return VerifyRequest(
+        path=str(target.path),
+        text=target.text,
+        sidecar=target.sidecar,
+        kernel=target.kernel,
+        device=options.device,
+        seed=options.seed,
+        configuration=dict(_setting(text) for text in options.set),
+        include_dirs=tuple(options.include),
+        defines=dict(_define(text) for text in options.define),
+        time_limit=options.time_limit,
+    )
+
+
+def _setting(text: str) -> tuple[str, Number]:
+    name, equals, value = text.partition("=")
+    if not equals or not name.isidentifier():
+        raise UsageError(f"--set {text}: write NAME=VALUE, for example --set BLOCK=128")
+    return name, Expression.parse(value).evaluate({})
+
+
+def _define(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not name.isidentifier():
+        raise UsageError(f"-D {text}: write NAME or NAME=VALUE")
+    return name, value if equals else "1"
+
+
+def _report(end: FileReport | JobFailed | JobCancelled) -> FileReport:
+    match end:
+        case FileReport():
+            return end
+        case JobFailed(kind="unavailable", message=message):
+            raise DeviceUnavailable(message)
+        case JobFailed(kind="usage", message=message):
+            raise UsageError(message)
+        case JobFailed(kind="time-limit", message=message):
+            raise UsageError(f"{message}; give more with --time-limit")
+        case JobFailed(message=message, log=log):
+            raise InternalError(f"the verification crashed: {message}\n{log}".rstrip())
+        case JobCancelled():
+            raise KeyboardInterrupt
+        case _:
+            assert_never(end)
+
+
+def _findings(verdict: Verdict, source: SourceFile, reading: SpecReading) -> tuple[Finding, ...]:
+    spec = reading.spec_of(verdict.kernel)
+    name_range = spec.name_range if spec is not None else Range.of_line(0)
+    return findings_of(verdict, spec, name_range)
+
+
+def _print(console: Console, source: SourceFile, report: FileReport, shown: Shown, *, quiet: bool) -> None:
+    lines = source.text.split("\n")
+
+    def line_of(path: str, number: int) -> str:
+        return lines[number].rstrip("\r") if path == source.path and number < len(lines) else ""
+
+    for problem in report.problems:
+        if quiet and problem.severity is not Severity.ERROR:
+            continue
+        for text in finding_lines(problem, line_of):
+            console.print(Text(text, style="red" if text.startswith(problem.path) else ""))
+    for verdict, findings in shown:
+        if quiet and isinstance(verdict.outcome, Passed):
+            continue
+        style = {"✓": "green", "✗": "bold red", "?": "yellow"}
+        for text in verdict_lines(verdict, findings, line_of):
+            console.print(Text(text, style=style.get(text[:1], "")))
+
+
+def _exit_code(reports: list[FileReport]) -> int:
+    verdicts = [v for r in reports for v in r.verdicts]
+    errors = any(p.severity is Severity.ERROR for r in reports for p in r.problems)
+    if errors or any(not isinstance(v.outcome, Passed | Unavailable) for v in verdicts):
+        return 1
+    return 3 if any(isinstance(v.outcome, Unavailable) for v in verdicts) else 0

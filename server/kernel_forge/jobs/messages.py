@@ -1,0 +1,81 @@
+"""What a worker and its owner say to each other: one JSON object a line.
+
+Worker: ``Hello`` once, then for each job any number of ``Stepped`` and exactly one ``Done`` or ``Failed``.
+Owner: ``Job``, the next one only after the last has ended. End of input ends the worker.
+"""
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from kernel_forge.domain.errors import InternalError
+from kernel_forge.domain.event import Progress
+from kernel_forge.jobs.verify import FileReport, VerifyRequest
+from kernel_forge.jobs.wire import VERSION, decode, encode
+
+
+@dataclass(frozen=True)
+class Hello:
+    """The worker is ready."""
+
+    version: int
+
+
+@dataclass(frozen=True)
+class Job:
+    """Do this."""
+
+    number: int
+    request: VerifyRequest
+
+
+@dataclass(frozen=True)
+class Stepped:
+    """The job goes on."""
+
+    number: int
+    progress: Progress
+
+
+@dataclass(frozen=True)
+class Done:
+    """The job ended with a report."""
+
+    number: int
+    report: FileReport
+
+
+@dataclass(frozen=True)
+class Failed:
+    """The job could not be done: ``kind`` is usage, unavailable or internal."""
+
+    number: int
+    kind: str
+    message: str
+
+
+Message = Hello | Job | Stepped | Done | Failed
+_KINDS: dict[str, Any] = {k.__name__: k for k in (Hello, Job, Stepped, Done, Failed)}
+HELLO = Hello(VERSION)
+
+
+def to_line(message: Message) -> bytes:
+    """One line of JSON, newline included."""
+    return json.dumps(encode(message), separators=(",", ":")).encode() + b"\n"
+
+
+def from_line(line: bytes) -> Message:
+    """The message of one line.
+
+    Raises:
+        InternalError: not one of ours.
+    """
+    try:
+        data = json.loads(line)
+    except ValueError:
+        raise InternalError(f"not a message: {line[:200]!r}") from None
+    kind = _KINDS.get(data.get("type")) if isinstance(data, dict) else None
+    if kind is None:
+        raise InternalError(f"not a message: {line[:200]!r}")
+    message: Message = decode(kind, data)
+    return message

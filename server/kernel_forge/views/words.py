@@ -1,0 +1,91 @@
+"""Short texts for verdicts: titles and sentences used by every surface."""
+
+from typing import assert_never
+
+from kernel_forge.domain.outcome import (
+    BarrierDivergence,
+    CaseId,
+    CompileFailed,
+    LaunchFailed,
+    MemoryFault,
+    Mismatch,
+    MismatchKind,
+    Outcome,
+    Passed,
+    RaceFound,
+    TimedOut,
+    Unavailable,
+    Verdict,
+)
+
+
+def case_text(case: CaseId) -> str:
+    """``n = 77, inputs spikes``."""
+    sizes = ", ".join(f"{k} = {v}" for k, v in case.sizes.items())
+    return f"{sizes}, inputs {case.inputs}" if sizes else f"inputs {case.inputs}"
+
+
+def seconds_text(seconds: float) -> str:
+    """Two significant digits with a unit."""
+    return f"{seconds:.1f} s" if seconds >= 0.1 else f"{seconds * 1000:.0f} ms"
+
+
+def title(verdict: Verdict) -> str:
+    """A few words for a lens: what is known, how, at what cost."""
+    outcome = verdict.outcome
+    match outcome:
+        case Passed():
+            cases = f"{outcome.cases} case{'s' if outcome.cases != 1 else ''}"
+            skipped = f" · {len(verdict.skipped)} skipped" if verdict.skipped else ""
+            return f"verified ({verdict.basis}) · {cases}{skipped} · {seconds_text(verdict.seconds)}"
+        case Unavailable():
+            return f"not verified: {outcome.reason}"
+        case _:
+            return f"{problem(outcome)} ({verdict.basis})"
+
+
+def problem(outcome: Outcome) -> str:
+    """A failed outcome in a few words."""
+    match outcome:
+        case Mismatch(kind=MismatchKind.NOT_WRITTEN):
+            return f"not written: {_element(outcome)}"
+        case Mismatch(kind=MismatchKind.WRONG_VALUE):
+            return f"wrong: {_element(outcome)}"
+        case Mismatch():
+            return f"{outcome.output} {outcome.kind.value}"
+        case CompileFailed():
+            return "does not compile"
+        case LaunchFailed():
+            return f"launch failed: {outcome.kind}"
+        case MemoryFault():
+            return f"memory fault: {outcome.kind}"
+        case RaceFound():
+            return "race"
+        case BarrierDivergence():
+            return {"barrier": "barrier divergence", "warp-mask": "wrong warp mask"}.get(outcome.kind, "deadlock")
+        case TimedOut():
+            return f"did not end in {outcome.seconds:g} s"
+        case Unavailable():
+            return "not verified"
+        case Passed():
+            return "passed"
+        case _:
+            assert_never(outcome)
+
+
+def _element(mismatch: Mismatch) -> str:
+    return f"{mismatch.output}[{', '.join(map(str, mismatch.index))}]"
+
+
+def sentence(outcome: Outcome) -> str:
+    """What happened, in full."""
+    match outcome:
+        case Passed():
+            return f"{outcome.cases} cases, {outcome.runs} runs"
+        case CompileFailed():
+            first = next((m for m in outcome.messages if m.severity == "error"), None)
+            return first.message if first is not None else "the compiler gave no message"
+        case Unavailable():
+            return outcome.reason
+        case _:
+            return outcome.message
