@@ -74,7 +74,7 @@ def from_line(line: bytes) -> Message:
         data = json.loads(line)
     except ValueError:
         raise InternalError(f"not a message: {line[:200]!r}") from None
-    kind = _KINDS.get(data.get("type")) if isinstance(data, dict) else None
+    kind = _KINDS.get(str(data.get("type"))) if isinstance(data, dict) else None
     if kind is None:
         raise InternalError(f"not a message: {line[:200]!r}")
     message: Message = decode(kind, data)

@@ -29,6 +29,7 @@ class Results:
 
     findings: tuple[Finding, ...] = ()
     verdicts: dict[str, Verdict] = field(default_factory=dict)
+    by_kernel: dict[str, tuple[Finding, ...]] = field(default_factory=dict)
     stale: bool = False
 
 
@@ -41,6 +42,10 @@ class Document:
         version: the client's version of the text.
         source: the parsed text; empty while ``refused`` says why the text is not used.
         reading: specs and problems of this text; None until it has been read.
+        last_reading: those of the last text that has been read, for what may lag behind typing.
+        started_reading: those the running (or last) job began with.
+        published: files for which diagnostics were sent.
+        ticket: number of the last job started; an older one's end is of no interest.
         results: what the last finished job found.
         running: message of the job in progress, None when idle.
     """
@@ -53,8 +58,12 @@ class Document:
         self.source: SourceFile
         self._replace(text)
         self.reading: SpecReading | None = None
+        self.last_reading: SpecReading | None = None
+        self.started_reading: SpecReading | None = None
+        self.published: set[str] = set()
         self.results = Results()
         self.running: str | None = None
+        self.ticket = 0
         self._edits_since_start: list[Edit] = []
 
     def line(self, number: int) -> str:
@@ -76,7 +85,7 @@ class Document:
         ``whole_text`` gives the text after all changes, for when the text before them was refused.
         """
         self.version = version
-        self.reading = None
+        self.last_reading, self.reading = self.reading or self.last_reading, None
         if self.refused is not None:
             self._replace(whole_text())
             return
@@ -109,20 +118,30 @@ class Document:
         if self.running is not None:
             self._edits_since_start.append(edit)
 
-    def start(self, message: str) -> None:
-        """A job on the present text begins (and replaces any older one)."""
+    def start(self, message: str) -> int:
+        """A job on the present text begins (and replaces any older one); returns its ticket."""
         self.running = message
+        self.started_reading = self.reading
         self._edits_since_start = []
+        self.ticket += 1
+        return self.ticket
 
     def stop(self) -> None:
         """The job ended without results."""
         self.running = None
         self._edits_since_start = []
 
-    def settle(self, findings: tuple[Finding, ...], verdicts: dict[str, Verdict]) -> None:
-        """Take over the results of the job begun with :meth:`start`."""
+    def settle(
+        self,
+        findings: tuple[Finding, ...],
+        verdicts: dict[str, Verdict],
+        *,
+        keep: tuple[Finding, ...] = (),
+        by_kernel: dict[str, tuple[Finding, ...]] | None = None,
+    ) -> None:
+        """Take over the results of the job begun with :meth:`start`; ``keep`` are findings already up to date."""
         stale = bool(self._edits_since_start)
         for edit in self._edits_since_start:
             findings = shift(findings, edit)
-        self.results = Results(findings, verdicts, stale)
+        self.results = Results((*keep, *findings), verdicts, by_kernel or {}, stale)
         self.stop()

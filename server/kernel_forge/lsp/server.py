@@ -4,15 +4,17 @@ Invariant: this process parses text and reads specs. It compiles nothing, runs n
 nothing; all of that is a job in another process (:mod:`kernel_forge.jobs.client`).
 """
 
+import asyncio
 import logging
-import sys
 from collections.abc import Callable
+from pathlib import Path
 
 from lsprotocol import types as lsp
 from pygls.lsp.server import LanguageServer
 
 from kernel_forge import __version__
 from kernel_forge.jobs.client import JobClient
+from kernel_forge.jobs.queue import JobQueue
 from kernel_forge.lsp.convert import LineOf, path_of
 from kernel_forge.lsp.document import Document
 from kernel_forge.lsp.encoding import Encoding
@@ -22,21 +24,26 @@ log = logging.getLogger(__name__)
 
 
 class KernelForgeServer(LanguageServer):
-    """pygls's server plus the open documents, the settings and the job client.
+    """pygls's server plus the open documents, the settings and the job queue.
 
     Everything here is used from the event loop only.
     """
 
-    def __init__(self, jobs: JobClient) -> None:
+    def __init__(self) -> None:
         super().__init__("kernel-forge", __version__)
-        self.jobs = jobs
+        self.jobs = JobClient()
+        self.queue = JobQueue(self.jobs)
         self.settings = Settings()
         self.documents: dict[str, Document] = {}
+        self.sidecars: dict[str, str] = {}
+        self.pending_reads: dict[str, asyncio.Task[None]] = {}
+        self.progress_owners: dict[str, str] = {}
 
     @property
     def encoding(self) -> Encoding:
         """The position encoding agreed with the client."""
-        return Encoding(str(getattr(self.workspace.position_encoding, "value", self.workspace.position_encoding)))
+        agreed = self.workspace.position_encoding
+        return Encoding(str(getattr(agreed, "value", agreed)))
 
     def document(self, uri: str) -> Document | None:
         """The open document of that URI."""
@@ -47,7 +54,8 @@ class KernelForgeServer(LanguageServer):
         for document in self.documents.values():
             if document.path == path:
                 return document.line
-        return _disk_lines(path)
+        text = self.sidecars.get(path)
+        return _lines(text.split("\n")) if text is not None else _disk_lines(path)
 
     def supports(self, test: Callable[[lsp.ClientCapabilities], object]) -> bool:
         """Whether the client's capabilities pass ``test`` (a missing branch counts as no)."""
@@ -60,6 +68,11 @@ class KernelForgeServer(LanguageServer):
         """Show ``message`` to the person."""
         self.window_show_message(lsp.ShowMessageParams(type=kind, message=message))
 
+    def refresh_lenses(self) -> None:
+        """Ask the client to fetch lenses again, where it can."""
+        if self.supports(lambda c: c.workspace and c.workspace.code_lens and c.workspace.code_lens.refresh_support):
+            self.workspace_code_lens_refresh(None, lambda _: None)
+
     def open_document(self, item: lsp.TextDocumentItem) -> Document:
         """Start to keep track of a document."""
         document = Document(item.uri, path_of(item.uri), item.version, item.text)
@@ -67,20 +80,13 @@ class KernelForgeServer(LanguageServer):
         return document
 
 
+def _lines(lines: list[str]) -> LineOf:
+    return lambda number: lines[number].rstrip("\r") if 0 <= number < len(lines) else ""
+
+
 def _disk_lines(path: str) -> LineOf:
-    def line(number: int) -> str:
-        try:
-            with open(path, encoding="utf-8", errors="replace", newline="") as file:
-                for index, text in enumerate(file):
-                    if index == number:
-                        return text.rstrip("\r\n")
-        except OSError:
-            log.info("cannot read %s to place a related location", path)
-        return ""
-
-    return line
-
-
-def guard_stdout() -> None:
-    """Send stray prints to stderr: on stdio, stdout belongs to the protocol."""
-    sys.stdout = sys.stderr
+    try:
+        return _lines(Path(path).read_text(encoding="utf-8", errors="replace").split("\n"))
+    except OSError:
+        log.info("cannot read %s to place a range in it", path)
+        return lambda _: ""

@@ -6,14 +6,21 @@ them are reported, not the first.
 
 from kernel_forge.spec.binding import MAX_CASE_BYTES, BoundCase, bind, is_legal
 from kernel_forge.spec.block_model import json_schema
+from kernel_forge.spec.draft import Draft, draft_block
 from kernel_forge.spec.edge_cases import edge_cases
 from kernel_forge.spec.reading import SpecReading, read_specs
+from kernel_forge.spec.vocabulary import Completion, complete, describe
 
 __all__ = [
     "MAX_CASE_BYTES",
     "BoundCase",
+    "Completion",
+    "Draft",
     "SpecReading",
     "bind",
+    "complete",
+    "describe",
+    "draft_block",
     "edge_cases",
     "is_legal",
     "json_schema",

@@ -45,15 +45,16 @@ def findings_of(verdict: Verdict, spec: KernelSpec | None, name_range: Range) ->
     """
     outcome = verdict.outcome
     here = Location(verdict.path, name_range)
+    place: Location | None
     match outcome:
         case Passed():
             return ()
         case CompileFailed():
             return _compile(outcome, here)
         case Unavailable():
-            place = outcome.location or here
+            where = outcome.location or here
             message = f"{verdict.kernel} was not verified: {outcome.reason}"
-            return (Finding("KF203", Severity.INFORMATION, message, place.path, place.range),)
+            return (Finding("KF203", Severity.INFORMATION, message, where.path, where.range),)
         case Mismatch():
             code, place = _MISMATCH_CODES[outcome.kind], outcome.location
         case MemoryFault():

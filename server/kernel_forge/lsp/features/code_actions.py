@@ -2,7 +2,6 @@
 
 from lsprotocol import types as lsp
 
-from kernel_forge.domain.finding import Finding, Fix
 from kernel_forge.domain.text import Range, TextEdit
 from kernel_forge.lsp.convert import from_range, to_diagnostic, to_text_edit
 from kernel_forge.lsp.document import Document
@@ -50,14 +49,10 @@ def _fixes(server: KernelForgeServer, document: Document, where: Range) -> list[
                     kind=lsp.CodeActionKind.QuickFix,
                     diagnostics=[to_diagnostic(finding, server.lines_of, server.encoding)],
                     is_preferred=fix.preferred or None,
-                    edit=_edit(server, document, _fix_edits(finding, fix)),
+                    edit=_edit(server, document, fix.edits),
                 )
             )
     return actions
-
-
-def _fix_edits(finding: Finding, fix: Fix) -> tuple[TextEdit, ...]:
-    return fix.edits
 
 
 def _kernel_actions(server: KernelForgeServer, document: Document, where: Range) -> list[lsp.CodeAction]:
@@ -103,13 +98,18 @@ def kernel_at(document: Document, where: Range) -> Kernel | None:
     return None
 
 
+def _has_document_changes(capabilities: lsp.ClientCapabilities) -> object:
+    edits = capabilities.workspace.workspace_edit if capabilities.workspace is not None else None
+    return edits is not None and edits.document_changes
+
+
 def _touches(a: Range, b: Range) -> bool:
     return a.start <= b.end and b.start <= a.end
 
 
 def _edit(server: KernelForgeServer, document: Document, edits: tuple[TextEdit, ...]) -> lsp.WorkspaceEdit:
     converted = [to_text_edit(edit, document.line, server.encoding) for edit in edits]
-    if server.supports(lambda c: c.workspace.workspace_edit.document_changes):  # type: ignore[union-attr]
+    if server.supports(_has_document_changes):
         identifier = lsp.OptionalVersionedTextDocumentIdentifier(uri=document.uri, version=document.version)
         return lsp.WorkspaceEdit(
             document_changes=[lsp.TextDocumentEdit(text_document=identifier, edits=list(converted))]

@@ -7,6 +7,7 @@ import asyncio
 import logging
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from lsprotocol import types as lsp
 
@@ -15,6 +16,9 @@ from kernel_forge.domain.text import Range
 from kernel_forge.lsp.convert import to_diagnostic, uri_of
 from kernel_forge.lsp.document import Document
 from kernel_forge.lsp.server import KernelForgeServer
+
+if TYPE_CHECKING:
+    from kernel_forge.spec import SpecReading
 
 log = logging.getLogger(__name__)
 DEBOUNCE_SECONDS = 0.15
@@ -55,7 +59,7 @@ async def read(server: KernelForgeServer, document: Document) -> None:
     source, version = document.source, document.version
     beside = sidecar_of(server, document.path)
 
-    def work() -> object:
+    def work() -> "SpecReading":
         # Imported late: pydantic takes long to import, and the client waits for `initialized`.
         from kernel_forge.spec import read_specs
 
@@ -63,7 +67,7 @@ async def read(server: KernelForgeServer, document: Document) -> None:
 
     reading = await asyncio.get_running_loop().run_in_executor(_reader, work)
     if document.version == version and server.document(document.uri) is document:
-        document.reading = reading  # type: ignore[assignment]  # SpecReading, imported in the thread
+        document.reading = reading
         publish(server, document)
         server.refresh_lenses()
 
@@ -91,5 +95,5 @@ def current_findings(document: Document) -> tuple[Finding, ...]:
     """Problems of the spec as it stands, then what the last run found and is still true to the text."""
     if document.refused is not None:
         return (Finding("KF902", Severity.ERROR, document.refused, document.path, Range.of_line(0)),)
-    problems = document.reading.problems if document.reading is not None else document.last_problems
+    problems = document.reading.problems if document.reading is not None else ()
     return (*problems, *document.results.findings)

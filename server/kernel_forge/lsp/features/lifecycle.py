@@ -1,0 +1,55 @@
+"""Start, settings, trust, and the end."""
+
+import asyncio
+
+from lsprotocol import types as lsp
+
+from kernel_forge.lsp.server import KernelForgeServer
+from kernel_forge.lsp.settings import SECTION, read_settings
+
+
+def register(server: KernelForgeServer) -> None:
+    """Register the lifecycle handlers."""
+
+    @server.feature(lsp.INITIALIZE)
+    def initialize(ls: KernelForgeServer, params: lsp.InitializeParams) -> None:
+        ls.settings, _ = read_settings(params.initialization_options, ls.settings, may_trust=True)
+
+    @server.feature(lsp.INITIALIZED)
+    async def initialized(ls: KernelForgeServer, _params: lsp.InitializedParams) -> None:
+        if ls.settings.trusted:
+            # Not before the client has its answer: a worker's imports would compete with ours for the CPU.
+            await asyncio.sleep(0.2)
+            ls.jobs.warm_up()
+        await _pull_settings(ls)
+
+    @server.feature(lsp.WORKSPACE_DID_CHANGE_CONFIGURATION)
+    async def changed(ls: KernelForgeServer, params: lsp.DidChangeConfigurationParams) -> None:
+        _apply(ls, params.settings)
+        await _pull_settings(ls)
+
+    @server.feature("kernelForge/trust")
+    def trust_changed(ls: KernelForgeServer, params: object) -> None:
+        trusted = getattr(params, "trusted", None)
+        if isinstance(trusted, bool):
+            ls.settings, _ = read_settings({"trusted": trusted}, ls.settings, may_trust=True)
+            ls.refresh_lenses()
+
+    @server.feature(lsp.SHUTDOWN)
+    async def shutdown(ls: KernelForgeServer, _params: None = None) -> None:
+        await ls.queue.close()
+
+
+async def _pull_settings(server: KernelForgeServer) -> None:
+    if not server.supports(lambda c: c.workspace and c.workspace.configuration):
+        return
+    item = lsp.ConfigurationItem(section=SECTION)
+    answer = await server.workspace_configuration_async(lsp.ConfigurationParams(items=[item]))
+    if answer:
+        _apply(server, answer[0])
+
+
+def _apply(server: KernelForgeServer, raw: object) -> None:
+    server.settings, problems = read_settings(raw, server.settings)
+    for problem in problems:
+        server.tell(f"Kernel Forge settings: {problem}.", lsp.MessageType.Warning)

@@ -1,0 +1,184 @@
+"""Running verifications: from a save or a command to findings, with progress and cancel."""
+
+import itertools
+import logging
+from typing import assert_never
+
+from lsprotocol import types as lsp
+
+from kernel_forge.domain.event import Progress
+from kernel_forge.domain.finding import Finding, Severity
+from kernel_forge.domain.text import Range
+from kernel_forge.jobs.client import JobCancelled, JobFailed
+from kernel_forge.jobs.verify import FileReport, VerifyRequest
+from kernel_forge.lsp.document import Document
+from kernel_forge.lsp.features import reading
+from kernel_forge.lsp.server import KernelForgeServer
+from kernel_forge.views.findings import findings_of
+
+log = logging.getLogger(__name__)
+UNTRUSTED = "this workspace is not trusted: nothing is compiled or run"
+_tokens = itertools.count(1)
+
+
+def register(server: KernelForgeServer) -> None:
+    """Register the commands that start and stop verifications."""
+
+    @server.command("kernelForge.verify")
+    async def verify_command(ls: KernelForgeServer, uri: str, kernel: str | None = None) -> None:
+        document = ls.document(uri)
+        if document is None:
+            ls.tell("Open the file in the editor first.", lsp.MessageType.Warning)
+            return
+        await verify(ls, document, kernel, asked=True)
+
+    @server.command("kernelForge.cancel")
+    async def cancel_command(ls: KernelForgeServer, uri: str) -> None:
+        document = ls.document(uri)
+        if document is not None:
+            await cancel(ls, document)
+
+    @server.feature(lsp.WINDOW_WORK_DONE_PROGRESS_CANCEL)
+    async def progress_cancelled(ls: KernelForgeServer, params: lsp.WorkDoneProgressCancelParams) -> None:
+        document = ls.document(ls.progress_owners.get(str(params.token), ""))
+        if document is not None:
+            await cancel(ls, document)
+
+
+async def cancel(server: KernelForgeServer, document: Document) -> None:
+    """Stop the document's verification; its processes are gone on return."""
+    await server.queue.cancel(document.uri)
+
+
+async def verify(server: KernelForgeServer, document: Document, kernel: str | None, *, asked: bool) -> None:
+    """Verify the document's present text. ``asked`` by the person (as against a save): then say why not, if not."""
+    if not server.settings.trusted:
+        if asked:
+            server.tell(f"Not verified: {UNTRUSTED}.", lsp.MessageType.Warning)
+        return
+    if document.reading is None:
+        await reading.read(server, document)
+    read = document.reading
+    if document.refused is not None or read is None or not read.specs:
+        if asked:
+            server.tell(_nothing_to_do(document), lsp.MessageType.Warning)
+        if document.results.verdicts or document.results.findings:
+            document.settle((), {})
+            reading.publish(server, document)
+        return
+    request = VerifyRequest(
+        path=document.path,
+        text=document.source.text,
+        sidecar=reading.sidecar_of(server, document.path),
+        kernel=kernel,
+        device=server.settings.device,
+        include_dirs=server.settings.include_dirs,
+        defines=server.settings.defines or {},
+        time_limit=server.settings.time_limit,
+    )
+    ticket = document.start("waiting")
+    progress = ProgressBar(server, document)
+    await progress.begin(kernel)
+
+    def report(step: Progress) -> None:
+        if document.ticket == ticket:
+            document.running = step.message
+            progress.report(step)
+
+    server.refresh_lenses()
+    end = await server.queue.submit(document.uri, request, report)
+    progress.end()
+    if document.ticket == ticket:  # else a newer run has taken over, and shows its own state
+        _settle(server, document, end, kernel)
+    server.refresh_lenses()
+
+
+def _nothing_to_do(document: Document) -> str:
+    if document.refused is not None:
+        return document.refused
+    if document.reading is not None and document.reading.problems:
+        return "Not verified: mend the spec block first."
+    return "Not verified: this file has no spec block. Use Add spec block on a kernel."
+
+
+def _settle(
+    server: KernelForgeServer, document: Document, end: FileReport | JobFailed | JobCancelled, kernel: str | None
+) -> None:
+    match end:
+        case FileReport():
+            _take(document, end, kernel)
+        case JobCancelled():
+            document.stop()
+            return
+        case JobFailed():
+            log.warning("verification failed (%s): %s\n%s", end.kind, end.message, end.log)
+            code = "KF902" if end.kind == "unavailable" else "KF901"
+            first = end.message.strip().splitlines()[-1] if end.message.strip() else end.kind
+            text = f"the verification itself failed ({end.kind}): {first}"
+            document.settle((Finding(code, Severity.WARNING, text, document.path, Range.of_line(0)),), {})
+        case _:
+            assert_never(end)
+    reading.publish(server, document)
+
+
+def _take(document: Document, report: FileReport, kernel: str | None) -> None:
+    """New verdicts replace those of the same kernels; with ``kernel`` the others' stay."""
+    started = document.started_reading
+    findings: list[Finding] = []
+    verdicts = {}
+    if kernel is not None:
+        kept = {f for k, fs in document.results.by_kernel.items() if k != kernel for f in fs}
+        findings.extend(f for f in document.results.findings if f in kept)
+        verdicts = {k: v for k, v in document.results.verdicts.items() if k != kernel}
+    by_kernel = {k: fs for k, fs in document.results.by_kernel.items() if k in verdicts}
+    new: list[Finding] = []
+    for verdict in report.verdicts:
+        spec = started.spec_of(verdict.kernel) if started is not None else None
+        name_range = spec.name_range if spec is not None else Range.of_line(0)
+        found = findings_of(verdict, spec, name_range)
+        by_kernel[verdict.kernel] = found
+        new.extend(found)
+        verdicts[verdict.kernel] = verdict
+    document.settle(tuple(new), verdicts, keep=tuple(findings), by_kernel=by_kernel)
+
+
+class ProgressBar:
+    """Work-done progress of one run, with Cancel; silent where the client has none."""
+
+    def __init__(self, server: KernelForgeServer, document: Document) -> None:
+        self._server = server
+        self._token = f"kernel-forge-{next(_tokens)}"
+        self._shown = False
+        self._document = document
+
+    async def begin(self, kernel: str | None) -> None:
+        """Create and show it."""
+        if not self._server.supports(lambda c: c.window and c.window.work_done_progress):
+            return
+        try:
+            await self._server.work_done_progress.create_async(self._token)
+        except Exception as error:  # a client may refuse; the work goes on without a bar
+            log.info("the client shows no progress: %s", error)
+            return
+        self._shown = True
+        self._server.progress_owners[self._token] = self._document.uri
+        name = self._document.path.rsplit("/", 1)[-1]
+        title = f"Verify {kernel or name}"
+        self._server.work_done_progress.begin(
+            self._token, lsp.WorkDoneProgressBegin(title=title, cancellable=True, percentage=0)
+        )
+
+    def report(self, step: Progress) -> None:
+        """Show a step."""
+        if self._shown:
+            share = min(100, 100 * step.done // step.total) if step.total else None
+            self._server.work_done_progress.report(
+                self._token, lsp.WorkDoneProgressReport(message=step.message, percentage=share, cancellable=True)
+            )
+
+    def end(self) -> None:
+        """Take it away."""
+        if self._shown:
+            self._server.work_done_progress.end(self._token, lsp.WorkDoneProgressEnd())
+            self._server.work_done_progress.tokens.pop(self._token, None)
+            self._server.progress_owners.pop(self._token, None)
