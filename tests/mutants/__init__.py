@@ -1,0 +1,1 @@
+"""Broken variants of the example kernels, and the program that counts how many are found."""
