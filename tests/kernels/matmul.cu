@@ -41,7 +41,7 @@ __global__ void __launch_bounds__(TILE * TILE) matmul(const float* A, const floa
 // /// kernel-forge
 // kernel = "matmul_half"
 // reference = { C = "A @ B" }
-// cases = [{ M = 40, N = 24, K = 130 }, { M = 3, N = 5, K = 2 }]
+// cases = [{ M = 20, N = 12, K = 1400 }, { M = 3, N = 5, K = 2 }]
 // where = ["K % 2 == 0"]
 //
 // [args]

@@ -96,10 +96,7 @@ def everything(file: SourceFile) -> tuple[object, ...]:
 def check_ranges(file: SourceFile) -> None:
     """Every range lies in the text; host ranges are ordered, apart and outside kernels."""
     for kernel in file.kernels:
-        assert (
-            file.text[file.offset(kernel.name_range.start) : file.offset(kernel.name_range.end)]
-            == kernel.name
-        )
+        assert file.text[file.offset(kernel.name_range.start) : file.offset(kernel.name_range.end)] == kernel.name
         assert kernel.range.start <= kernel.signature_range.end <= kernel.range.end
     kernels = [(file.offset(k.range.start), file.offset(k.range.end)) for k in file.kernels]
     last = 0
@@ -214,9 +211,7 @@ def generated(kernels: int, lines: int) -> str:
         head += [f"__global__ void __launch_bounds__(B{i}) k{i}(const T *x, float *y, int n, float eps) {{"]
         head += ["  __shared__ float s[32];"]
         tail = ["}", f"void run{i}(float *x, float *y) {{ k{i}<float><<<4, B{i}>>>(x, y, 4, 1e-5f); }}"]
-        body = [
-            f"  if (threadIdx.x < n) y[{j}] = x[{j}] * eps;" for j in range(lines - len(head) - len(tail))
-        ]
+        body = [f"  if (threadIdx.x < n) y[{j}] = x[{j}] * eps;" for j in range(lines - len(head) - len(tail))]
         out += head + body + tail
     return "\n".join(out)
 

@@ -76,8 +76,7 @@ def test_attributes(header: str, bounds: tuple[str, ...], cluster: tuple[str, ..
 
 def test_template_params() -> None:
     _, kernel = only(
-        "template <typename T, int N = 4, bool F = (1 > 0), class U = float, unsigned>\n"
-        "__global__ void k(T *x, U u) {}"
+        "template <typename T, int N = 4, bool F = (1 > 0), class U = float, unsigned>\n__global__ void k(T *x, U u) {}"
     )
     got = [(t.name, t.kind, t.type_text, t.default) for t in kernel.template_params]
     assert got == [

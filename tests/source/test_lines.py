@@ -9,9 +9,7 @@ from kernel_forge.source import parse
 from kernel_forge.source.lines import LineIndex, encode
 
 TEXTS = st.text(
-    st.one_of(
-        st.sampled_from("a\n\r\té漢😀\ufeff\u2028\x0b\x0c\ud800"), st.characters(exclude_characters="\0")
-    )
+    st.one_of(st.sampled_from("a\n\r\té漢😀\ufeff\u2028\x0b\x0c\ud800"), st.characters(exclude_characters="\0"))
 )
 
 
@@ -32,9 +30,7 @@ def test_position_and_offset_are_inverse(text: str) -> None:
 def test_bytes_and_code_points_are_inverse(text: str, repeat: int) -> None:
     text *= 10**repeat
     lines = LineIndex(text)
-    for offset in {0, 1, len(text) // 3, len(text) // 2, len(text) - 1, len(text)} & set(
-        range(len(text) + 1)
-    ):
+    for offset in {0, 1, len(text) // 3, len(text) // 2, len(text) - 1, len(text)} & set(range(len(text) + 1)):
         byte = lines.byte(offset)
         assert byte == len(encode(text[:offset]))
         assert lines.code_point(byte) == offset

@@ -90,9 +90,7 @@ def test_pointers_to_const(declaration: str) -> None:
     assert got.unsupported is None
 
 
-@pytest.mark.parametrize(
-    "declaration", ["float *x", "float *const x", "float *const __restrict__ x", "float x[]"]
-)
+@pytest.mark.parametrize("declaration", ["float *x", "float *const x", "float *const __restrict__ x", "float x[]"])
 def test_pointers_to_what_may_be_written(declaration: str) -> None:
     got = param(declaration)
     assert (got.is_pointer, got.is_const, got.unsupported) == (True, False, None)
@@ -149,9 +147,7 @@ def test_template_types_and_packs() -> None:
     assert "pack" in pack.unsupported
 
 
-@pytest.mark.parametrize(
-    ("declaration", "type_text"), [("int", "int"), ("float *", "float *"), ("const T", "const T")]
-)
+@pytest.mark.parametrize(("declaration", "type_text"), [("int", "int"), ("float *", "float *"), ("const T", "const T")])
 def test_unnamed(declaration: str, type_text: str) -> None:
     got = param(declaration)
     assert (got.name, got.type_text) == ("", type_text)

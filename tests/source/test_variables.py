@@ -60,9 +60,7 @@ def test_shared_in_a_half_typed_kernel() -> None:
         ("#define C __constant__ int x;", []),
     ],
 )
-def test_symbols(
-    declaration: str, expected: list[tuple[str, DType | None, int, tuple[str, ...], str]]
-) -> None:
+def test_symbols(declaration: str, expected: list[tuple[str, DType | None, int, tuple[str, ...], str]]) -> None:
     file = parse(f"typedef double real;\n{declaration}\n", "a.cu")
     assert [(s.name, s.dtype, s.lanes, s.shape_texts, s.space) for s in file.symbols] == expected
     for symbol in file.symbols:

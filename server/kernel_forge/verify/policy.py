@@ -148,7 +148,7 @@ def _plan(spec: KernelSpec, configuration: Configuration, state: _State) -> list
     for i, (bound, origin, is_own) in enumerate(bounds):
         kinds: tuple[str, ...] = (KINDS[i % len(KINDS)],)
         if is_own:
-            kinds = tuple(dict.fromkeys(("centred", "spikes", *kinds)))
+            kinds = tuple(dict.fromkeys(("centred", "spikes", "one-signed", *kinds)))
         planned.append(PlannedCase(bound, origin, kinds, i in scheduled, is_own))
     return planned
 

@@ -14,14 +14,15 @@ working precision u in any order errs by about u * sqrt(n) * (S_random + S_same)
 (Higham and Mary, *A New Approach to Probabilistic Rounding Error Analysis*, 2019: the constant n of the worst
 case is sqrt(n) in practice). Hence, element by element,
 
-    tolerance =   C * u_widest * (S_random + S_same)              rounding of inputs and elementary functions
+    tolerance =   C * u_widest * (S_random + S_same)              rounding of intermediate values
                 + C * sqrt(n) * u_sum * (S_random + S_same)       accumulation, where the reference reduces
                 + R * u_out * |reference|                         rounding of the result
                 + E * own                                         the reference's own error in the kernel's type
                 + D * smallest denormal of the output             underflow
 
 with u_widest the unit roundoff of the widest float type among the arguments, u_sum the smaller of it and that of
-float32 (half kernels are expected to accumulate in float32), u_out that of the output. ``own`` is the largest error,
+float32 (half kernels are expected to accumulate in float32, and C is C_HALF for them where the reference reduces),
+u_out that of the output. ``own`` is the largest error,
 over a few draws of inputs moved by one rounding, of the reference evaluated in that widest type: it shows cancellation
 inside the formula, which perturbing inputs does not. Elements where the reference, evaluated in the kernel's type,
 overflows are not compared (tolerance infinite).
@@ -43,6 +44,7 @@ from kernel_forge.spec import BoundCase
 from kernel_forge.verify.inputs import Array
 
 C = 8.0
+C_HALF = 2.0
 R = 4.0
 E = 4.0
 D = 4.0
@@ -120,7 +122,7 @@ def derive(
             result[name] = spread_integer[name]
             continue
         magnitude = np.abs(reference[name].astype(np.float64))
-        growth = C * s.u_widest + (C * math.sqrt(s.length) * s.u_sum if s.length > 1 else 0.0)
+        growth = _growth(s)
         u_out = output.dtype.unit_roundoff
         limit = _largest(output.dtype)
         with np.errstate(all="ignore"):
@@ -128,6 +130,14 @@ def derive(
             excluded = ~np.isfinite(own[name]) | (np.isfinite(magnitude) & (magnitude > limit))
         result[name] = np.where(excluded, np.inf, np.nan_to_num(tolerance, nan=np.inf))
     return result
+
+
+def _growth(s: Scales) -> float:
+    """Units of (S_random + S_same) that rounding may move an output by."""
+    if s.length <= 1:
+        return C * s.u_widest
+    intermediate = C_HALF if s.u_widest > s.u_sum else C
+    return intermediate * s.u_widest + C * math.sqrt(s.length) * s.u_sum
 
 
 def _is_float(array: Array) -> bool:
@@ -251,7 +261,7 @@ def between_kernels(
     for output in spec.outputs:
         if output.name in values and output.dtype.is_float:
             spread = np.sqrt(squares[output.name] / (RANDOM_DRAWS // 2)) + same[output.name]
-            growth = C * s.u_widest + C * math.sqrt(s.length) * s.u_sum
+            growth = _growth(s)
             magnitude = np.abs(values[output.name].astype(np.float64))
             tolerance = growth * spread + R * output.dtype.unit_roundoff * magnitude + D * _denormal(output.dtype)
             result[output.name] = np.nan_to_num(tolerance, nan=np.inf)

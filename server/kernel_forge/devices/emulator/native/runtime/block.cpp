@@ -308,7 +308,10 @@ void kf_grid_barrier(int line, const char* file) {
 
 void kf_spin() {
   Worker* w = worker;
-  if (!w || w->current < 0 || ++w->spins < 256) return;
+  if (!w || w->current < 0) return;
+  // In random order, let others in between a plain read and the atomic that follows it, where updates get lost.
+  bool interrupt = settings.order == Order::kRandom && mix(++w->random) % 4 != 0;
+  if (!interrupt && ++w->spins < 256) return;
   w->spins = 0;
   if (w->ready_count == 0 && w->next_fresh >= w->threads.size()) {
     sched_yield();
