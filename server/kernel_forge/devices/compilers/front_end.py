@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -11,11 +12,12 @@ from functools import cache
 from pathlib import Path
 
 from kernel_forge.devices.compilers.nvrtc_library import NvrtcPaths, find_nvrtc
-from kernel_forge.devices.emulator.messages import parse_messages
+from kernel_forge.devices.compilers.messages import parse_messages
 from kernel_forge.domain.launch import CompileRequest
 from kernel_forge.domain.outcome import CompilerMessage
 
 TIME_LIMIT = 20.0
+_HOST_LIBRARY = re.compile(r'namespace "std"|name followed by "::"|std::')
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,12 +45,15 @@ class FrontEnd:
         self.paths = paths
         self.name = paths.name
 
-    def start(self, request: CompileRequest, texts: Mapping[str, str]) -> "Running":
-        """Begin to compile ``request`` in a child process."""
+    def start(self, request: CompileRequest, texts: Mapping[str, str], headers: Mapping[str, str]) -> "Running":
+        """Begin to compile ``request`` in a child process; see :meth:`Judge.consider`."""
+        main = next(iter(texts.values()))
         job = {
             "library": str(self.paths.library),
             "includes": [str(p) for p in self.paths.includes] + list(request.include_dirs),
-            "text": request.text,
+            "text": main,
+            "headers": {name: texts[path] for name, path in headers.items()},
+            "header_paths": dict(headers),
             "name": request.path,
             "defines": dict(request.defines),
             "flags": [f for f in request.flags if f.startswith(("-D", "-U", "-std", "--std"))],
@@ -89,6 +94,8 @@ class Running:
         except json.JSONDecodeError:
             return Opinion(False, False, ())
         messages = tuple(m for m in parse_messages(answer["log"], self._texts, self._name) if m.location is not None)
+        if any(_HOST_LIBRARY.search(m.message) for m in messages):
+            return Opinion(False, False, ())  # nvcc has the host's C++ library, NVRTC has not
         errors = [m for m in messages if m.severity == "error"]
         accepted = bool(answer["accepted"])
         # An error outside the user's files is about NVIDIA's or the C library's headers, not about the kernel.

@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping, Sequence
 from types import TracebackType
 
-from kernel_forge.devices.compilers.front_end import FrontEnd, Opinion, find_front_end
+from kernel_forge.devices.compilers.front_end import Opinion, Running, find_front_end
 from kernel_forge.domain.launch import CompileRequest
 from kernel_forge.domain.outcome import CompileFailed, CompilerMessage, Unavailable
 from kernel_forge.domain.text import Location, Range
@@ -33,16 +33,23 @@ class Judge:
         """What judges, for a person."""
         return self._front_end.name if self._front_end else "none (the host compiler's word counts)"
 
-    def consider(self, request: CompileRequest, texts: Mapping[str, str]) -> "Consideration":
-        """Start to compile with the front end; use as a context manager around the host's compilation."""
-        return Consideration(self._front_end, request, texts)
+    def consider(
+        self, request: CompileRequest, texts: Mapping[str, str], headers: Mapping[str, str]
+    ) -> "Consideration":
+        """Start to compile with the front end; use as a context manager around the host's compilation.
+
+        ``texts`` are the user's files by path with host-only code blanked, the main one first; ``headers`` maps names as
+        included to paths among them.
+        """
+        running = None if self._front_end is None else self._front_end.start(request, texts, headers)
+        return Consideration(running)
 
 
 class Consideration:
     """A front end's compilation under way."""
 
-    def __init__(self, front_end: FrontEnd | None, request: CompileRequest, texts: Mapping[str, str]) -> None:
-        self._running = None if front_end is None else front_end.start(request, texts)
+    def __init__(self, running: Running | None) -> None:
+        self._running = running
 
     def __enter__(self) -> "Consideration":
         return self

@@ -19,28 +19,41 @@ _HOST_HEADERS = (
     "sys/time.h sys/types.h thread time.h tuple type_traits typeinfo unistd.h unordered_map unordered_set "
     "utility vector variant "
 ).split()
-_STDINT = """#pragma once
-typedef signed char int8_t; typedef short int16_t; typedef int int32_t; typedef long long int64_t;
+# What nvcc brings without an include: it always includes cuda_runtime.h, and that the C library's headers.
+_PRELUDE = """#pragma once
+#include <driver_types.h>
+typedef signed char int8_t; typedef short int16_t; typedef int int32_t; typedef long int64_t;
 typedef unsigned char uint8_t; typedef unsigned short uint16_t; typedef unsigned int uint32_t;
-typedef unsigned long long uint64_t; typedef unsigned long uintptr_t; typedef long intptr_t;
-"""
-_LIMITS = """#pragma once
+typedef unsigned long uint64_t; typedef unsigned long uintptr_t; typedef long intptr_t;
+typedef unsigned int uint; typedef unsigned short ushort; typedef unsigned long ulong;
+#define INT8_MAX 127
+#define UINT8_MAX 255
 #define INT_MAX 2147483647
 #define INT_MIN (-INT_MAX - 1)
+#define INT32_MAX INT_MAX
+#define INT32_MIN INT_MIN
 #define UINT_MAX 4294967295U
+#define UINT32_MAX UINT_MAX
 #define LLONG_MAX 9223372036854775807LL
+#define LLONG_MIN (-LLONG_MAX - 1)
+#define ULLONG_MAX 18446744073709551615ULL
 #define FLT_MAX 3.402823466e+38F
 #define FLT_MIN 1.175494351e-38F
 #define FLT_EPSILON 1.192092896e-07F
 #define DBL_MAX 1.7976931348623158e+308
 #define DBL_MIN 2.2250738585072014e-308
 #define DBL_EPSILON 2.2204460492503131e-16
-#ifndef INFINITY
 #define INFINITY __int_as_float(0x7f800000)
 #define NAN __int_as_float(0x7fffffff)
 #define HUGE_VALF INFINITY
 #define M_PI 3.14159265358979323846
+#define M_PI_2 1.57079632679489661923
+#define M_SQRT2 1.41421356237309504880
 #define M_SQRT1_2 0.70710678118654752440
+#define M_LN2 0.69314718055994530942
+#define M_E 2.7182818284590452354
+#ifndef assert
+#define assert(x) ((void)(x))
 #endif
 """
 
@@ -50,16 +63,15 @@ def main() -> None:
     job = json.load(sys.stdin)
     library = ctypes.CDLL(job["library"])
     headers = dict.fromkeys(_HOST_HEADERS, "#pragma once\n")
-    for name in ("cstdint", "stdint.h", "inttypes.h"):
-        headers[name] = _STDINT
-    for name in ("cfloat", "float.h", "climits", "limits.h", "cmath", "math.h"):
-        headers[name] = _LIMITS
+    headers["kf_prelude.h"] = _PRELUDE
+    # `#line` makes messages name the user's file, whatever name it was included by.
+    headers.update({n: f'#line 1 "{job["header_paths"][n]}"\n{t}' for n, t in job["headers"].items()})
     program = ctypes.c_void_p()
     count = len(headers)
     names = (ctypes.c_char_p * count)(*(n.encode() for n in headers))
     texts = (ctypes.c_char_p * count)(*(t.encode() for t in headers.values()))
     library.nvrtcCreateProgram(ctypes.byref(program), job["text"].encode(), job["name"].encode(), count, texts, names)
-    options = ["--gpu-architecture=compute_90", "-default-device"]
+    options = ["--gpu-architecture=compute_90", "-default-device", "--pre-include=kf_prelude.h"]
     options += [] if any("std" in flag for flag in job["flags"]) else ["--std=c++17"]
     options += [f.replace("-std=", "--std=") if f.startswith("-std") else f for f in job["flags"]]
     options += [f"-D{name}={value}" for name, value in job["defines"].items()]

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from kernel_forge.devices.emulator.messages import token_range
+from kernel_forge.devices.compilers.messages import token_range
 from kernel_forge.devices.emulator.symbols import source_line
 from kernel_forge.domain.launch import RunRequest
 from kernel_forge.domain.outcome import (

@@ -28,6 +28,8 @@ class ShadowTree:
         files: name in the build folder -> text.
         originals: name in the build folder -> path of the original.
         texts: path of the original -> its text.
+        device_texts: path of the original -> its text with host-only code blanked, main file first.
+        headers: name as included -> path of the local header it means.
         dropped: (path, zero-based line, header) of includes that were left out.
         dynamic_arrays: see :class:`~kernel_forge.devices.emulator.rewrite.declarations.Rewritten`.
     """
@@ -35,6 +37,8 @@ class ShadowTree:
     files: dict[str, str] = field(default_factory=dict)
     originals: dict[str, str] = field(default_factory=dict)
     texts: dict[str, str] = field(default_factory=dict)
+    device_texts: dict[str, str] = field(default_factory=dict)
+    headers: dict[str, str] = field(default_factory=dict)
     dropped: list[tuple[str, int, str]] = field(default_factory=list)
     dynamic_arrays: list[tuple[str, str]] = field(default_factory=list)
 
@@ -55,12 +59,14 @@ def shadow_sources(path: str, text: str, include_dirs: tuple[str, ...], host_cod
         tree.originals[name] = str(original)
         tree.texts[str(original)] = content
         blanked = _blank(content, host_code(content))
+        tree.device_texts[str(original)] = blanked
 
         def on_include(header: str, quoted: bool) -> str | None:
             if header in _REPLACED:
                 return ""
             found = _find(header, quoted, original, include_dirs)
             if found is not None and not found.is_relative_to(ours) and len(names) < MAX_HEADERS:
+                tree.headers[header] = str(found)
                 if found not in names:
                     add(found, found.read_text(encoding="utf-8", errors="replace"))
                 return f'#include "{names[found]}"'

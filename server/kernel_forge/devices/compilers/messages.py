@@ -24,7 +24,8 @@ def parse_messages(text: str, originals: Mapping[str, str], origin: str) -> tupl
     """
     messages = []
     context: Location | None = None
-    for line in text.splitlines():
+    lines = text.splitlines()
+    for number, line in enumerate(lines):
         required = _CONTEXT.match(line)
         if required is not None:
             context = _location(required, originals) or context
@@ -34,6 +35,8 @@ def parse_messages(text: str, originals: Mapping[str, str], origin: str) -> tupl
             continue
         severity = "error" if match["severity"].endswith("error") else match["severity"]
         location = _location(match, originals)
+        if location is not None and not match["column"]:
+            location = _at_caret(location, lines[number + 1 : number + 3], originals)
         if location is None and severity == "error":
             location = context
         if severity != "note":
@@ -49,6 +52,21 @@ def _location(match: re.Match[str], originals: Mapping[str, str]) -> Location | 
     number = int(match["line"]) - 1
     column = match["column"]
     return Location(path, token_range(originals[path], number, int(column) - 1 if column else None))
+
+
+def _at_caret(location: Location, after: list[str], originals: Mapping[str, str]) -> Location:
+    """The token at the caret that NVIDIA's compilers print under the line, whose indentation they change."""
+    if len(after) < 2 or after[1].strip() != "^":
+        return location
+    shown = after[0].strip()
+    number = location.range.start.line
+    lines = originals[location.path].split("\n")
+    content = lines[number] if number < len(lines) else ""
+    begin = content.find(shown)
+    column = begin + after[1].index("^") - (len(after[0]) - len(after[0].lstrip()))
+    if begin < 0 or not 0 <= column < len(content):
+        return location
+    return Location(location.path, token_range(originals[location.path], number, len(content[:column].encode())))
 
 
 def token_range(text: str, line: int, byte_column: int | None) -> Range:
