@@ -5,10 +5,10 @@ import sys
 from collections.abc import Callable, Sequence
 
 from kernel_forge import __version__
-from kernel_forge.domain.errors import DeviceUnavailable, UsageError
+from kernel_forge.domain.errors import DeviceUnavailable, InternalError, UsageError
 from kernel_forge.ports import Device
 
-GOOD, FAILED, WRONG_USE, UNAVAILABLE, INTERRUPTED = 0, 1, 2, 3, 130
+GOOD, FAILED, WRONG_USE, UNAVAILABLE, FAULT, INTERRUPTED = 0, 1, 2, 3, 70, 130
 FindDevice = Callable[[str], Device]
 ServeEditor = Callable[[tuple[str, int] | None], None]
 
@@ -30,6 +30,9 @@ def run(
     except DeviceUnavailable as error:
         print(f"kernel-forge: {error}", file=sys.stderr)
         return UNAVAILABLE
+    except InternalError as error:
+        print(f"kernel-forge: {error}\nThis is a fault of Kernel Forge, not of your kernel.", file=sys.stderr)
+        return FAULT
     except KeyboardInterrupt:
         print("kernel-forge: interrupted", file=sys.stderr)
         return INTERRUPTED

@@ -45,7 +45,9 @@ class FrontEnd:
         self.paths = paths
         self.name = paths.name
 
-    def start(self, request: CompileRequest, texts: Mapping[str, str], headers: Mapping[str, str]) -> "Running":
+    def start(
+        self, request: CompileRequest, texts: Mapping[str, str], headers: Mapping[str, str], dropped: tuple[str, ...]
+    ) -> "Running":
         """Begin to compile ``request`` in a child process; see :meth:`Judge.consider`."""
         main = next(iter(texts.values()))
         job = {
@@ -54,6 +56,7 @@ class FrontEnd:
             "text": main,
             "headers": {name: texts[path] for name, path in headers.items()},
             "header_paths": dict(headers),
+            "dropped": list(dropped),
             "name": request.path,
             "defines": dict(request.defines),
             "flags": [f for f in request.flags if f.startswith(("-D", "-U", "-std", "--std"))],

@@ -34,14 +34,14 @@ class Judge:
         return self._front_end.name if self._front_end else "none (the host compiler's word counts)"
 
     def consider(
-        self, request: CompileRequest, texts: Mapping[str, str], headers: Mapping[str, str]
+        self, request: CompileRequest, texts: Mapping[str, str], headers: Mapping[str, str], dropped: tuple[str, ...]
     ) -> "Consideration":
         """Start to compile with the front end; use as a context manager around the host's compilation.
 
         ``texts`` are the user's files by path with host-only code blanked, the main one first; ``headers`` maps names as
-        included to paths among them.
+        included to paths among them; ``dropped`` are headers to take as empty.
         """
-        running = None if self._front_end is None else self._front_end.start(request, texts, headers)
+        running = None if self._front_end is None else self._front_end.start(request, texts, headers, dropped)
         return Consideration(running)
 
 

@@ -64,6 +64,7 @@ def main() -> None:
     library = ctypes.CDLL(job["library"])
     headers = dict.fromkeys(_HOST_HEADERS, "#pragma once\n")
     headers["kf_prelude.h"] = _PRELUDE
+    headers.update(dict.fromkeys(job["dropped"], ""))
     # `#line` makes messages name the user's file, whatever name it was included by.
     headers.update({n: f'#line 1 "{job["header_paths"][n]}"\n{t}' for n, t in job["headers"].items()})
     program = ctypes.c_void_p()

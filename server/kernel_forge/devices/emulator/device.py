@@ -78,7 +78,9 @@ class EmulatorDevice:
         if self.toolchain is None:
             return Unavailable(INSTALL_HINT)
         tree = shadow_sources(request.path, request.text, request.include_dirs, self.host_code, INCLUDE)
-        with self.judge.consider(request, tree.device_texts, tree.headers) as opinion:
+        with self.judge.consider(
+            request, tree.device_texts, tree.headers, tuple(h for _, _, h in tree.dropped)
+        ) as opinion:
             try:
                 built = build(request, tree, self.toolchain, self.cache)
             except BuildError as error:
