@@ -12,9 +12,9 @@ from pathlib import Path
 
 from kernel_forge import wiring
 from kernel_forge.domain.outcome import Passed, Unavailable, Verdict
+from kernel_forge.domain.text import Range
 from kernel_forge.jobs.verify import VerifyRequest, verify_file
 from kernel_forge.views.findings import findings_of
-from kernel_forge.domain.text import Range
 from kernel_forge.views.words import problem
 from tests.mutants.catalogue import MUTANTS, Mutant
 
@@ -111,7 +111,9 @@ def main() -> int:
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     chosen = [m for m in MUTANTS if options.kernel in (None, m.kernel, m.file)]
-    files = sorted({p.name for p in KERNELS.glob("*.cu")}) if options.kernel is None else sorted({m.file for m in chosen})
+    files = (
+        sorted({p.name for p in KERNELS.glob("*.cu")}) if options.kernel is None else sorted({m.file for m in chosen})
+    )
     start = time.monotonic()
     with multiprocessing.get_context("spawn").Pool(options.jobs) as pool:
         originals = [r for rs in pool.map(run_original, [(f, options.seed) for f in files], 1) for r in rs]
@@ -147,6 +149,9 @@ def _print(results: list[Result], originals: list[Result], seconds: float, *, as
     for r in refused:
         print(f"false alarm: {r.kernel}: {r.detail}")
     share = 100 * len(killed) / max(1, len(results))
-    print(f"killed {len(killed)} / {len(results)} ({share:.1f} %), false alarms {len(refused)} of {len(originals)} kernels")
-    print(f"a line was blamed in {len(located)}; within {NEAR_LINES} lines of the change in {len(near)}; {seconds:.0f} s")
-
+    print(
+        f"killed {len(killed)} / {len(results)} ({share:.1f} %), false alarms {len(refused)} of {len(originals)} kernels"
+    )
+    print(
+        f"a line was blamed in {len(located)}; within {NEAR_LINES} lines of the change in {len(near)}; {seconds:.0f} s"
+    )

@@ -20,6 +20,7 @@ from kernel_forge.domain.spec import (
 )
 from kernel_forge.domain.text import Location
 from kernel_forge.source import Param, SourceFile, Symbol
+from kernel_forge.source.scalar_types import element_type
 from kernel_forge.spec.block_model import ArgTable, Block, InitTable
 from kernel_forge.spec.problems import BlockText, listing, nearest
 from kernel_forge.spec.signature import Instance
@@ -36,6 +37,10 @@ class Names:
     read_by_reference: frozenset[str]
 
 
+def _named_dtype(text: str) -> DType | None:
+    return next((d for d in DType if d.value == text), None)
+
+
 class ArgumentReader:
     """Builds the arguments of one spec; problems go to ``block``."""
 
@@ -45,28 +50,37 @@ class ArgumentReader:
         self.source = source
         self.names = names
         self.args: dict[str, Arg] = {}
+        self.seen: set[str] = set()
 
     def add(self, param: Param, name: str, instance: Instance, *, only_launch: bool) -> None:
         """The argument called ``name`` is passed as ``param``; a second launch may pass it again."""
         here = Location(self.source.path, param.range)
-        if param.unsupported is not None:
+        self.seen.add(name)
+        said = self.model.args.get(name)
+        if param.unsupported is not None and (said is None or said.dtype is None or not param.is_pointer):
             self.block.add(
                 "KF108",
-                f"parameter {param.name} of {instance.kernel.name} cannot be made: {param.unsupported}",
+                f"parameter {param.name} of {instance.kernel.name} cannot be made: {param.unsupported}"
+                + (f'; or say what it is: {name} = {{ dtype = "float", ... }}' if param.is_pointer else ""),
                 ("kernel",),
                 related=(Related(here, f"declared here as {param.type_text}"),),
             )
             return
+        table = self.model.args.get(name)
         dtype, lanes = instance.element(param, self.source.aliases)
+        if dtype is None and table is not None and table.dtype is not None:
+            given = element_type(table.dtype, self.source.aliases)
+            dtype, lanes = _named_dtype(table.dtype) or given.dtype, given.lanes
         if dtype is None:
             self.block.add(
                 "KF108",
-                f"parameter {param.name} has the type {param.type_text}, for which no argument can be made",
-                ("kernel",),
+                f"parameter {param.name} has the type {param.type_text}, which this file does not define; say what it is: "
+                f'{name} = {{ dtype = "float", ... }}',
+                ("args", name) if table is not None else ("kernel",),
+                key=table is not None,
                 related=(Related(here, "declared here"),),
             )
             return
-        table = self.model.args.get(name)
         made: Arg | None
         if param.is_pointer:
             made = self._buffer(param, name, dtype, lanes, table, only_launch)
@@ -107,7 +121,7 @@ class ArgumentReader:
         """Entries of ``[args]`` that nothing takes."""
         known = tuple(self.args) or ("none",)
         for name in self.model.args:
-            if name in self.args:
+            if name in self.args or name in self.seen:
                 continue
             near = nearest(name, [k for k in known if k not in self.model.args] or known)
             fixes = (self.block.rename_fix(("args", name), near),) if near else ()

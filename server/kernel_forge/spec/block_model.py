@@ -94,7 +94,9 @@ class ArgTable(Strict):
     ] = None
     dtype: Annotated[
         str | None,
-        Field(description="Element type of a buffer that no parameter types, such as scratch."),
+        Field(
+            description="Element type, where the parameter's type comes from a header: `float`, `half`, `int32`, ..."
+        ),
     ] = None
 
 

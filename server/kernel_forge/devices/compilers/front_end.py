@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from kernel_forge.devices.compilers.nvrtc_library import NvrtcPaths, find_nvrtc
 from kernel_forge.devices.compilers.messages import parse_messages
+from kernel_forge.devices.compilers.nvrtc_library import NvrtcPaths, find_nvrtc
 from kernel_forge.domain.launch import CompileRequest
 from kernel_forge.domain.outcome import CompilerMessage
 

@@ -8,8 +8,8 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from kernel_forge.devices.emulator.cache import ENTRY_FILE, ArtifactCache
 from kernel_forge.devices.compilers.messages import parse_messages
+from kernel_forge.devices.emulator.cache import ENTRY_FILE, ArtifactCache
 from kernel_forge.devices.emulator.rewrite import ShadowTree
 from kernel_forge.devices.emulator.toolchain import Toolchain, native_hash
 from kernel_forge.domain.launch import CompileRequest

@@ -1,0 +1,3 @@
+// Answered by cub.cuh.
+#pragma once
+#include "../cub.cuh"
