@@ -13,7 +13,8 @@ from pathlib import Path
 from kernel_forge import wiring
 from kernel_forge.domain.outcome import Passed, Unavailable, Verdict
 from kernel_forge.domain.text import Range
-from kernel_forge.jobs.verify import VerifyRequest, verify_file
+from kernel_forge.jobs.requests import VerifyRequest
+from kernel_forge.jobs.verify import verify_file
 from kernel_forge.views.findings import findings_of
 from kernel_forge.views.words import problem
 from tests.mutants.catalogue import MUTANTS, Mutant

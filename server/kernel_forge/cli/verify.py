@@ -19,7 +19,7 @@ from kernel_forge.domain.finding import Finding, Severity
 from kernel_forge.domain.outcome import Passed, Unavailable, Verdict
 from kernel_forge.domain.text import Range
 from kernel_forge.jobs.client import JobCancelled, JobClient, JobFailed
-from kernel_forge.jobs.verify import FileReport, VerifyRequest
+from kernel_forge.jobs.requests import FileReport, VerifyRequest
 from kernel_forge.source import SourceFile, parse
 from kernel_forge.spec import SpecReading, read_specs
 from kernel_forge.views.console import finding_lines, verdict_lines

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from kernel_forge.domain.errors import InternalError
 from kernel_forge.domain.event import Progress
 from kernel_forge.jobs.messages import Done, Failed, Hello, Job, Stepped, from_line, to_line
-from kernel_forge.jobs.verify import FileReport, VerifyRequest
+from kernel_forge.jobs.requests import FileReport, VerifyRequest
 from kernel_forge.jobs.wire import VERSION
 
 START_TIMEOUT = 30.0

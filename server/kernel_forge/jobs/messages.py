@@ -10,7 +10,7 @@ from typing import Any
 
 from kernel_forge.domain.errors import InternalError
 from kernel_forge.domain.event import Progress
-from kernel_forge.jobs.verify import FileReport, VerifyRequest
+from kernel_forge.jobs.requests import FileReport, VerifyRequest
 from kernel_forge.jobs.wire import VERSION, decode, encode
 
 

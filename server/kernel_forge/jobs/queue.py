@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from kernel_forge.domain.event import Progress
 from kernel_forge.jobs.client import JobCancelled, JobClient, JobEnd
-from kernel_forge.jobs.verify import VerifyRequest
+from kernel_forge.jobs.requests import VerifyRequest
 
 MARGIN_SECONDS = 30.0
 

@@ -1,52 +1,12 @@
 """The verify job: text -> specs -> verdicts."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-
 from kernel_forge.domain.event import Report
-from kernel_forge.domain.finding import Finding
-from kernel_forge.domain.outcome import Verdict
 from kernel_forge.domain.spec import KernelSpec
+from kernel_forge.jobs.requests import FileReport, VerifyRequest
 from kernel_forge.ports import Device
 from kernel_forge.source import parse
 from kernel_forge.spec import read_specs
 from kernel_forge.verify import verify
-
-
-@dataclass(frozen=True)
-class VerifyRequest:
-    """What to verify.
-
-    Attributes:
-        path: the CUDA file, absolute.
-        text: its text (the editor's, not necessarily what is on disk).
-        sidecar: path and text of ``name.forge.toml``, where there is one.
-        kernel: only the kernel of that name; None for all with a spec.
-        device: name of the device.
-        seed: None draws a fresh one.
-        configuration: values of tunables instead of their defaults.
-        time_limit: seconds for one kernel.
-    """
-
-    path: str
-    text: str
-    sidecar: tuple[str, str] | None = None
-    kernel: str | None = None
-    device: str = "auto"
-    seed: int | None = None
-    configuration: Mapping[str, int | float | bool] = field(default_factory=dict)
-    include_dirs: tuple[str, ...] = ()
-    defines: Mapping[str, str] = field(default_factory=dict)
-    flags: tuple[str, ...] = ()
-    time_limit: float = 120.0
-
-
-@dataclass(frozen=True)
-class FileReport:
-    """What a verify job found. ``specs`` are summaries for hovers: kernel -> text lines."""
-
-    problems: tuple[Finding, ...]
-    verdicts: tuple[Verdict, ...]
 
 
 def verify_file(request: VerifyRequest, device: Device, report: Report) -> FileReport:

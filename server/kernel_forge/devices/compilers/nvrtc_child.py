@@ -64,7 +64,9 @@ def main() -> None:
     library = ctypes.CDLL(job["library"])
     headers = dict.fromkeys(_HOST_HEADERS, "#pragma once\n")
     headers["kf_prelude.h"] = _PRELUDE
-    headers.update(dict.fromkeys(job["dropped"], ""))
+    for name in job["dropped"]:
+        # cuBLAS brings the 16-bit types along, and code relies on it.
+        headers[name] = "#include <cuda_fp16.h>\n#include <cuda_bf16.h>\n" if "cublas" in name else "#pragma once\n"
     # `#line` makes messages name the user's file, whatever name it was included by.
     headers.update({n: f'#line 1 "{job["header_paths"][n]}"\n{t}' for n, t in job["headers"].items()})
     program = ctypes.c_void_p()

@@ -4,7 +4,8 @@ from lsprotocol import types as lsp
 
 from kernel_forge.lsp.convert import path_of, uri_of
 from kernel_forge.lsp.document import Document
-from kernel_forge.lsp.features import reading, verification
+from kernel_forge.lsp.features import reading
+from kernel_forge.lsp.features.verification import cancel, verify
 from kernel_forge.lsp.server import KernelForgeServer
 
 SIDECAR_SUFFIX = ".forge.toml"
@@ -51,7 +52,7 @@ def register(server: KernelForgeServer) -> None:
         if path.endswith(SIDECAR_SUFFIX):
             document = _owner(ls, path)
         if document is not None and ls.settings.verify_on_save:
-            await verification.verify(ls, document, None, asked=False)
+            await verify(ls, document, None, asked=False)
 
     @server.feature(lsp.TEXT_DOCUMENT_DID_CLOSE)
     async def did_close(ls: KernelForgeServer, params: lsp.DidCloseTextDocumentParams) -> None:
@@ -63,7 +64,7 @@ def register(server: KernelForgeServer) -> None:
         pending = ls.pending_reads.pop(uri, None)
         if pending is not None:
             pending.cancel()
-        await verification.cancel(ls, document)
+        await cancel(ls, document)
         for path in {document.path, *document.published}:
             target = uri if path == document.path else uri_of(path)
             ls.text_document_publish_diagnostics(lsp.PublishDiagnosticsParams(uri=target, diagnostics=[]))

@@ -10,7 +10,7 @@ from kernel_forge.domain.event import Progress
 from kernel_forge.domain.finding import Finding, Severity
 from kernel_forge.domain.text import Range
 from kernel_forge.jobs.client import JobCancelled, JobFailed
-from kernel_forge.jobs.verify import FileReport, VerifyRequest
+from kernel_forge.jobs.requests import FileReport, VerifyRequest
 from kernel_forge.lsp.document import Document
 from kernel_forge.lsp.features import reading
 from kernel_forge.lsp.server import KernelForgeServer
