@@ -150,9 +150,8 @@ def _print(results: list[Result], originals: list[Result], seconds: float, *, as
     for r in refused:
         print(f"false alarm: {r.kernel}: {r.detail}")
     share = 100 * len(killed) / max(1, len(results))
-    print(
-        f"killed {len(killed)} / {len(results)} ({share:.1f} %), false alarms {len(refused)} of {len(originals)} kernels"
-    )
+    alarms = f"false alarms {len(refused)} of {len(originals)} kernels"
+    print(f"killed {len(killed)} / {len(results)} ({share:.1f} %), {alarms}")
     print(
         f"a line was blamed in {len(located)}; within {NEAR_LINES} lines of the change in {len(near)}; {seconds:.0f} s"
     )
