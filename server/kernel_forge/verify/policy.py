@@ -7,7 +7,7 @@ The steps are those of the design, section 6. Each is named in ``Verdict.checks`
 import re
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -24,21 +24,20 @@ from kernel_forge.domain.outcome import (
     Unavailable,
     Verdict,
 )
-from kernel_forge.domain.spec import Configuration, KernelReference, KernelSpec, Sizes
+from kernel_forge.domain.spec import Configuration, KernelReference, KernelSpec
 from kernel_forge.ports import Artifact, Device, DeviceInfo
 from kernel_forge.source import SourceFile
-from kernel_forge.spec import BoundCase, bind, edge_cases
-from kernel_forge.verify.check_case import CaseChecker, CaseFailure
-from kernel_forge.verify.inputs import KINDS
+from kernel_forge.spec import BoundCase
+from kernel_forge.verify.check_case import CaseChecker
+from kernel_forge.verify.failure import CaseFailure
+from kernel_forge.verify.planning import PlannedCase, plan, reference_bound
 from kernel_forge.verify.references import Evaluator
 from kernel_forge.verify.runs import largest_extent, thread_count
 from kernel_forge.verify.shrinking import shrink
 
-EDGE_BYTES = 1 << 20
 EMULATED_CASE_BYTES = 256 << 20
 SMALL_RUN_LIMIT = 5.0
 LARGE_RUN_LIMIT = 15.0
-SCHEDULED_THREADS = 1 << 14
 _FLOAT_ATOMIC = re.compile(r"\batomic(?:Add|Exch|CAS|Min|Max)\w*\s*\(")
 
 
@@ -98,7 +97,7 @@ def verify(
     state = _State(spec, chosen, device.info(), master, time.monotonic())
     if state.info.unavailable is not None:
         return state.verdict(Unavailable(state.info.unavailable))
-    cases = _plan(spec, chosen, state)
+    cases = plan(spec, chosen)
     if isinstance(cases, Finding):
         return state.verdict(LaunchFailed("configuration", cases.message))
     report(Progress(f"compiling {spec.kernel}", 0, len(cases) + 1))
@@ -117,50 +116,6 @@ def verify(
         seed=master,
     )
     return _check_all(state, checker, cases, report, time_limit)
-
-
-@dataclass(frozen=True)
-class PlannedCase:
-    """A case to check, with the kind of inputs and whether every schedule is tried."""
-
-    bound: BoundCase
-    origin: str
-    kinds: tuple[str, ...]
-    all_schedules: bool
-    is_own: bool
-
-
-def _plan(spec: KernelSpec, configuration: Configuration, state: _State) -> list[PlannedCase] | Finding:
-    """Every case, cheap first. Own cases must bind; generated ones that do not are left out."""
-    wanted: list[tuple[Sizes, str, bool]] = [(c, f"case {i + 1}", True) for i, c in enumerate(spec.cases)]
-    wanted += [(s, origin, False) for s, origin in edge_cases(spec, configuration, limit_bytes=EDGE_BYTES)]
-    bounds: list[tuple[BoundCase, str, bool]] = []
-    for sizes, origin, is_own in wanted:
-        bound = bind(spec, sizes, configuration)
-        if isinstance(bound, Finding):
-            if is_own:
-                return bound
-            continue
-        bounds.append((bound, origin, is_own))
-    bounds.sort(key=lambda b: thread_count(b[0]) * max(1, largest_extent(b[0])))
-    scheduled = _scheduled(bounds)
-    planned = []
-    for i, (bound, origin, is_own) in enumerate(bounds):
-        kinds: tuple[str, ...] = (KINDS[i % len(KINDS)],)
-        if is_own:
-            kinds = tuple(dict.fromkeys(("centred", "spikes", "one-signed", *kinds)))
-        planned.append(PlannedCase(bound, origin, kinds, i in scheduled, is_own))
-    return planned
-
-
-def _scheduled(bounds: list[tuple[BoundCase, str, bool]]) -> set[int]:
-    """Which cases run under every schedule: a few small ones, and the largest of moderate size."""
-    moderate = [i for i, b in enumerate(bounds) if 0 < thread_count(b[0]) <= SCHEDULED_THREADS]
-    chosen = set(moderate[-3:]) | set(moderate[:2])
-    chosen |= {i for i in moderate if bounds[i][2]}
-    if len(moderate) > 6:
-        chosen.add(moderate[len(moderate) // 2])
-    return chosen
 
 
 def _compile(
@@ -189,15 +144,6 @@ def _compile(
             flags=flags,
         )
     )
-
-
-def reference_bound(spec: KernelSpec, reference: KernelReference, bound: BoundCase) -> BoundCase:
-    """``bound`` with the launches of a reference kernel in place of the spec's own."""
-    other = replace(spec, launches=reference.launches)
-    made = bind(other, bound.sizes, bound.configuration)
-    if isinstance(made, Finding):
-        raise ValueError(made.message)
-    return made
 
 
 def _note_tolerance(state: _State) -> None:
@@ -293,6 +239,3 @@ def _explained_by_size(state: _State, case: PlannedCase, timed: tuple[float, int
     seconds, threads, extent = timed
     growth = thread_count(case.bound) / max(1, threads) * largest_extent(case.bound) / max(1, extent)
     return seconds * growth > limit / 4
-
-
-__all__ = ["PlannedCase", "reference_bound", "verify"]

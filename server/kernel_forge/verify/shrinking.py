@@ -3,22 +3,20 @@
 import time
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from kernel_forge.domain.finding import Finding
 from kernel_forge.domain.outcome import Mismatch, TimedOut
 from kernel_forge.domain.spec import Sizes
 from kernel_forge.spec import bind, is_legal
-from kernel_forge.verify.check_case import CaseChecker, CaseFailure
-
-if TYPE_CHECKING:
-    from kernel_forge.verify.policy import PlannedCase
+from kernel_forge.verify.check_case import CaseChecker
+from kernel_forge.verify.failure import CaseFailure
+from kernel_forge.verify.planning import PlannedCase
 
 MAX_ATTEMPTS = 24
 SECONDS = 10.0
 
 
-def shrink(checker: CaseChecker, case: "PlannedCase", failure: CaseFailure, deadline: float) -> CaseFailure:
+def shrink(checker: CaseChecker, case: PlannedCase, failure: CaseFailure, deadline: float) -> CaseFailure:
     """Smaller legal sizes one after the other, as long as the failure keeps its kind.
 
     Bounded by attempts and seconds. A time-out is not shrunk: every attempt would cost the whole limit.

@@ -1,0 +1,100 @@
+"""What the outputs of runs say: equal to the reference, the same twice, moving with the inputs.
+
+Each function gives None where all is well, else what is wrong and the bytes whose writer would explain it.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from kernel_forge.domain.launch import Watch
+from kernel_forge.domain.outcome import Mismatch, MismatchKind, RaceFound
+from kernel_forge.domain.spec import BufferArg, KernelSpec, Role
+from kernel_forge.verify.comparison import compare, describe, first_difference, same_bits
+from kernel_forge.verify.expectation import Expected
+from kernel_forge.verify.inputs import Array
+from kernel_forge.verify.runs import Options
+
+Outputs = Mapping[str, Array]
+
+
+def against_reference(
+    spec: KernelSpec, expected: Expected, outputs: Outputs, poison_seed: int, fractions: dict[str, float]
+) -> tuple[Mismatch, Watch] | None:
+    """Every output within its tolerance; ``fractions`` collects how much of it was used."""
+    for output in spec.outputs:
+        result = compare(
+            output.name,
+            output.dtype,
+            outputs[output.name],
+            expected.reference[output.name],
+            expected.tolerance[output.name],
+            poison_seed=poison_seed if output.role is Role.OUT else None,
+        )
+        fractions[output.name] = max(fractions.get(output.name, 0.0), result.worst)
+        if result.mismatch is not None:
+            return result.mismatch, _element(output, result.mismatch.index, outputs[output.name].shape)
+    return None
+
+
+def between_runs(
+    spec: KernelSpec, one: tuple[Outputs, Options], two: tuple[Outputs, Options], *, float_atomics: bool
+) -> tuple[RaceFound, Watch] | None:
+    """Two runs of the same inputs: equal bit for bit, sums by float atomics excepted."""
+    for output in spec.outputs:
+        a, b = one[0][output.name], two[0][output.name]
+        if same_bits(a, b) or (float_atomics and output.dtype.is_float):
+            continue
+        first, second = one[1], two[1]
+        index = tuple(int(i) for i in np.unravel_index(first_difference(a, b), a.shape))
+        what = f"{output.name}[{', '.join(map(str, index))}]"
+        if second.schedule is first.schedule:
+            message = f"{what} differs between two runs of the same inputs: {a[index]} and {b[index]}"
+        else:
+            message = (
+                f"{what} depends on the order of threads: {a[index]} in {first.schedule.value} order, "
+                f"{b[index]} in {second.schedule.value} order"
+            )
+        message += "; threads race for it, or it is computed from memory that was never written"
+        return RaceFound(message), _element(output, index, a.shape)
+    return None
+
+
+def between_inputs(
+    spec: KernelSpec, one: tuple[Expected, Outputs], two: tuple[Expected, Outputs]
+) -> tuple[Mismatch, Watch] | None:
+    """Different inputs: no output may stay what it was where the reference moves."""
+    for output in spec.outputs:
+        a, b = one[1][output.name], two[1][output.name]
+        if a.size == 0 or not same_bits(a, b):
+            continue
+        want_a = one[0].reference[output.name].astype(np.float64)
+        want_b = two[0].reference[output.name].astype(np.float64)
+        with np.errstate(all="ignore"):
+            apart = np.abs(want_a - want_b)
+            scale = np.maximum(np.abs(want_a), np.abs(want_b))
+        u = output.dtype.unit_roundoff if output.dtype.is_float else 0.0
+        moved = apart > 64 * u * scale
+        if not moved.any():
+            continue
+        index = tuple(int(i) for i in np.unravel_index(int(np.flatnonzero(moved)[0]), a.shape))
+        mismatch = Mismatch(
+            MismatchKind.INSENSITIVE,
+            output.name,
+            int(np.count_nonzero(moved)),
+            int(a.size),
+            index,
+            float(want_b[index]),
+            float(b[index]),
+            0.0,
+            float(apart[moved].max()),
+        )
+        return replace(mismatch, message=describe(mismatch)), _element(output, index, a.shape)
+    return None
+
+
+def _element(output: BufferArg, index: tuple[int, ...], shape: tuple[int, ...]) -> Watch:
+    flat = int(np.ravel_multi_index(index, shape)) if shape else 0
+    size = output.dtype.itemsize
+    return Watch(output.name, flat * size, size)

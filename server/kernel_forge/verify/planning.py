@@ -1,0 +1,65 @@
+"""Which cases are checked, in which order, with which inputs."""
+
+from dataclasses import dataclass, replace
+
+from kernel_forge.domain.finding import Finding
+from kernel_forge.domain.spec import Configuration, KernelReference, KernelSpec, Sizes
+from kernel_forge.spec import BoundCase, bind, edge_cases
+from kernel_forge.verify.inputs import KINDS
+from kernel_forge.verify.runs import largest_extent, thread_count
+
+EDGE_BYTES = 1 << 20
+SCHEDULED_THREADS = 1 << 14
+
+
+@dataclass(frozen=True)
+class PlannedCase:
+    """A case to check, with the kinds of inputs and whether every schedule is tried."""
+
+    bound: BoundCase
+    origin: str
+    kinds: tuple[str, ...]
+    all_schedules: bool
+    is_own: bool
+
+
+def plan(spec: KernelSpec, configuration: Configuration) -> list[PlannedCase] | Finding:
+    """Every case, cheap first. Own cases must bind; generated ones that do not are left out."""
+    wanted: list[tuple[Sizes, str, bool]] = [(c, f"case {i + 1}", True) for i, c in enumerate(spec.cases)]
+    wanted += [(s, origin, False) for s, origin in edge_cases(spec, configuration, limit_bytes=EDGE_BYTES)]
+    bounds: list[tuple[BoundCase, str, bool]] = []
+    for sizes, origin, is_own in wanted:
+        bound = bind(spec, sizes, configuration)
+        if isinstance(bound, Finding):
+            if is_own:
+                return bound
+            continue
+        bounds.append((bound, origin, is_own))
+    bounds.sort(key=lambda b: thread_count(b[0]) * max(1, largest_extent(b[0])))
+    scheduled = _scheduled(bounds)
+    planned = []
+    for i, (bound, origin, is_own) in enumerate(bounds):
+        kinds: tuple[str, ...] = (KINDS[i % len(KINDS)],)
+        if is_own:
+            kinds = tuple(dict.fromkeys(("centred", "spikes", "one-signed", *kinds)))
+        planned.append(PlannedCase(bound, origin, kinds, i in scheduled, is_own))
+    return planned
+
+
+def _scheduled(bounds: list[tuple[BoundCase, str, bool]]) -> set[int]:
+    """Which cases run under every schedule: a few small ones, and the largest of moderate size."""
+    moderate = [i for i, b in enumerate(bounds) if 0 < thread_count(b[0]) <= SCHEDULED_THREADS]
+    chosen = set(moderate[-3:]) | set(moderate[:2])
+    chosen |= {i for i in moderate if bounds[i][2]}
+    if len(moderate) > 6:
+        chosen.add(moderate[len(moderate) // 2])
+    return chosen
+
+
+def reference_bound(spec: KernelSpec, reference: KernelReference, bound: BoundCase) -> BoundCase:
+    """``bound`` with the launches of a reference kernel in place of the spec's own."""
+    other = replace(spec, launches=reference.launches)
+    made = bind(other, bound.sizes, bound.configuration)
+    if isinstance(made, Finding):
+        raise ValueError(made.message)
+    return made
