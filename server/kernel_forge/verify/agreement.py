@@ -11,7 +11,7 @@ import numpy as np
 from kernel_forge.domain.launch import Watch
 from kernel_forge.domain.outcome import Mismatch, MismatchKind, RaceFound
 from kernel_forge.domain.spec import BufferArg, KernelSpec, Role
-from kernel_forge.verify.comparison import compare, describe, first_difference, same_bits
+from kernel_forge.verify.comparison import compare, describe, first_difference, representable, same_bits
 from kernel_forge.verify.expectation import Expected
 from kernel_forge.verify.inputs import Array
 from kernel_forge.verify.runs import Options
@@ -69,8 +69,8 @@ def between_inputs(
         a, b = one[1][output.name], two[1][output.name]
         if a.size == 0 or not same_bits(a, b):
             continue
-        want_a = one[0].reference[output.name].astype(np.float64)
-        want_b = two[0].reference[output.name].astype(np.float64)
+        want_a = representable(output.dtype, one[0].reference[output.name])
+        want_b = representable(output.dtype, two[0].reference[output.name])
         with np.errstate(all="ignore"):
             apart = np.abs(want_a - want_b)
             scale = np.maximum(np.abs(want_a), np.abs(want_b))

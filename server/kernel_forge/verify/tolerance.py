@@ -17,6 +17,7 @@ case is sqrt(n) in practice). Hence, element by element,
     tolerance =   C * u_widest * (S_random + S_same)              rounding of intermediate values
                 + C * sqrt(n) * u_sum * (S_random + S_same)       accumulation, where the reference reduces
                 + R * u_out * |reference|                         rounding of the result
+                + expansion                                       squares of differences, expanded
                 + E * own                                         the reference's own error in the kernel's type
                 + D * smallest denormal of the output             underflow
 
@@ -27,11 +28,19 @@ over a few draws of inputs moved by one rounding, of the reference evaluated in 
 inside the formula, which perturbing inputs does not. Elements where the reference, evaluated in the kernel's type,
 overflows are not compared (tolerance infinite).
 
-Integer outputs are exact, except where float inputs moved by a few roundings give another integer.
+``expansion`` is what the output moves by when every sum of squared differences inside the reference, such as a
+variance, moves by the accumulation error of the sum of the squares themselves (see :mod:`.cancellation`): kernels that
+compute E[x^2] - E[x]^2 are honest, and where the mean dwarfs the deviation that formula errs far more than any rounding
+of the inputs shows (layer norm of two columns is +-1 whatever they are). Elements where that makes the reference
+infinite or NaN are not compared. It says nothing about a kernel that takes the root of a variance below zero: NaN is
+reported, with one column and large inputs too.
+
+Integer outputs are exact, except where the float inputs moved by a few roundings, or the reference evaluated in the
+kernel's own float type, give another integer: a comparison at an exact tie may go either way.
 """
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -42,17 +51,24 @@ from kernel_forge.domain.dtypes import DType
 from kernel_forge.domain.spec import BufferArg, KernelSpec, Role, Tolerance
 from kernel_forge.spec import BoundCase
 from kernel_forge.verify.inputs import Array
+from kernel_forge.verify.sensitivity import (
+    EPSILON,
+    RANDOM_DRAWS,
+    Evaluate,
+    changes,
+    expanded,
+    flips,
+    is_float,
+    moved_by,
+    own_error,
+    spread,
+)
 
 C = 8.0
 C_HALF = 2.0
 R = 4.0
 E = 4.0
 D = 4.0
-EPSILON = 2.0**-20
-RANDOM_DRAWS = 8
-OWN_DRAWS = 3
-Evaluate = Callable[[Mapping[str, Array], type[Any]], Mapping[str, Array]]
-"""(inputs, float type) -> outputs; evaluates the reference."""
 
 _NUMPY_FLOAT: Mapping[DType, type[Any]] = {
     DType.FLOAT16: np.float16,
@@ -110,23 +126,30 @@ def derive(
     ``inputs`` are in the arguments' own types, ``reference`` is the float64 result at them.
     """
     s = scales(spec, bound, reduces=reduces)
-    wide = {n: a.astype(np.float64) if _is_float(a) else a for n, a in inputs.items()}
-    spread, spread_integer = _spread(wide, reference, evaluate, s, seed)
-    own = _own_error(wide, reference, evaluate, s, seed)
+    wide = {n: a.astype(np.float64) if is_float(a) else a for n, a in inputs.items()}
+    narrow = _NUMPY_FLOAT[s.widest]
+    if narrow is np.float16 and s.length > 1:
+        narrow = np.float32  # half kernels are expected to accumulate in float32
+    growth = _growth(s)
+    moves = spread(wide, reference, evaluate, seed)
+    own = own_error(wide, reference, evaluate, narrow, s.u_widest, seed)
+    expansion = expanded(wide, reference, evaluate, growth)
+    integers = {a.name: reference[a.name] for a in spec.outputs if not a.dtype.is_float and a.name in reference}
+    others = flips(wide, integers, evaluate, narrow, s.u_widest, seed)
     result: dict[str, Array] = {}
     for output in spec.outputs:
         name = output.name
         if name not in reference:
             continue
         if not output.dtype.is_float:
-            result[name] = spread_integer[name]
+            result[name] = np.maximum(others[name], np.rint(expansion[name]))
             continue
         magnitude = np.abs(reference[name].astype(np.float64))
-        growth = _growth(s)
         u_out = output.dtype.unit_roundoff
         limit = _largest(output.dtype)
         with np.errstate(all="ignore"):
-            tolerance = growth * spread[name] + R * u_out * magnitude + E * own[name] + D * _denormal(output.dtype)
+            rounding = R * u_out * magnitude + D * _denormal(output.dtype)
+            tolerance = growth * moves[name] + expansion[name] + E * own[name] + rounding
             excluded = ~np.isfinite(own[name]) | (np.isfinite(magnitude) & (magnitude > limit))
         result[name] = np.where(excluded, np.inf, np.nan_to_num(tolerance, nan=np.inf))
     return result
@@ -138,79 +161,6 @@ def _growth(s: Scales) -> float:
         return C * s.u_widest
     intermediate = C_HALF if s.u_widest > s.u_sum else C
     return intermediate * s.u_widest + C * math.sqrt(s.length) * s.u_sum
-
-
-def _is_float(array: Array) -> bool:
-    return array.dtype.kind == "f" or array.dtype.name == "bfloat16"
-
-
-def _spread(
-    inputs: Mapping[str, Array], reference: Mapping[str, Array], evaluate: Evaluate, s: Scales, seed: int
-) -> tuple[dict[str, Array], dict[str, Array]]:
-    rng = np.random.default_rng([seed, 0x70])
-    squares = {n: np.zeros(r.shape) for n, r in reference.items()}
-    same = {n: np.zeros(r.shape) for n, r in reference.items()}
-    flips = {n: np.zeros(r.shape) for n, r in reference.items()}
-    floats = [n for n, a in inputs.items() if _is_float(a) and a.size]
-    if not floats:
-        return same, flips
-    for _ in range(RANDOM_DRAWS):
-        moved = {n: _moved(inputs[n], EPSILON, rng) if n in floats else inputs[n] for n in inputs}
-        for name, change in _changes(evaluate(moved, np.float64), reference).items():
-            squares[name] += (change / EPSILON) ** 2
-    for which in floats:
-        moved = {n: a * (1 + EPSILON) if n == which else a for n, a in inputs.items()}
-        for name, change in _changes(evaluate(moved, np.float64), reference).items():
-            same[name] += change / EPSILON
-    for _ in range(OWN_DRAWS):
-        moved = {n: _moved(inputs[n], 4 * s.u_widest, rng) if n in floats else inputs[n] for n in inputs}
-        for name, change in _changes(evaluate(moved, np.float64), reference).items():
-            flips[name] = np.maximum(flips[name], change)
-    return {n: np.sqrt(squares[n] / RANDOM_DRAWS) + same[n] for n in reference}, flips
-
-
-def _moved(array: Array, size: float, rng: np.random.Generator) -> Array:
-    return array * (1 + size * rng.choice(np.array([-1.0, 1.0]), array.shape))
-
-
-def _changes(moved: Mapping[str, Array], reference: Mapping[str, Array]) -> dict[str, Array]:
-    changes = {}
-    for name, base in reference.items():
-        with np.errstate(all="ignore"):
-            change = np.abs(moved[name].astype(np.float64) - base.astype(np.float64))
-        changes[name] = np.where(np.isfinite(change), change, 0.0)
-    return changes
-
-
-def _own_error(
-    inputs: Mapping[str, Array], reference: Mapping[str, Array], evaluate: Evaluate, s: Scales, seed: int
-) -> dict[str, Array]:
-    """Largest error of the reference in the kernel's own type; infinite where that overflows."""
-    kind = _NUMPY_FLOAT[s.widest]
-    if kind is np.float16 and s.length > 1:
-        kind = np.float32  # half kernels are expected to accumulate in float32
-    worst = {n: np.zeros(r.shape) for n, r in reference.items()}
-    if kind is np.float64:
-        return worst
-    rng = np.random.default_rng([seed, 0x0E])
-    for draw in range(OWN_DRAWS):
-        moved = {
-            n: (a if draw == 0 else _moved(a, s.u_widest, rng)).astype(kind) if _is_float(a) else a
-            for n, a in inputs.items()
-        }
-        exact = (
-            reference
-            if draw == 0
-            else evaluate({n: a.astype(np.float64) if _is_float(a) else a for n, a in moved.items()}, np.float64)
-        )
-        narrow = evaluate(moved, kind)
-        for name in reference:
-            a, b = narrow[name].astype(np.float64), exact[name].astype(np.float64)
-            with np.errstate(all="ignore"):
-                error = np.abs(a - b)
-            error = np.where(np.isfinite(b) & ~np.isfinite(a), np.inf, np.nan_to_num(error, nan=0.0, posinf=np.inf))
-            worst[name] = np.maximum(worst[name], error)
-    return worst
 
 
 def _finfo(dtype: DType) -> Any:
@@ -247,22 +197,22 @@ def between_kernels(
     s = scales(spec, bound, reduces=True)
     epsilon = max(EPSILON, 64 * s.u_widest)
     rng = np.random.default_rng([seed, 0x71])
-    wide = {n: a.astype(np.float64) if _is_float(a) else a for n, a in inputs.items()}
+    wide = {n: a.astype(np.float64) if is_float(a) else a for n, a in inputs.items()}
     squares = {n: np.zeros(v.shape) for n, v in values.items()}
     for _ in range(RANDOM_DRAWS // 2):
-        moved = {n: _moved(a, epsilon, rng) if _is_float(a) else a for n, a in wide.items()}
-        for name, change in _changes(evaluate(moved, np.float64), values).items():
+        moved = {n: moved_by(a, epsilon, rng) if is_float(a) else a for n, a in wide.items()}
+        for name, change in changes(evaluate(moved, np.float64), values).items():
             squares[name] += (change / epsilon) ** 2
     same = {n: np.zeros(v.shape) for n, v in values.items()}
-    moved = {n: a * (1 + epsilon) if _is_float(a) else a for n, a in wide.items()}
-    for name, change in _changes(evaluate(moved, np.float64), values).items():
+    moved = {n: a * (1 + epsilon) if is_float(a) else a for n, a in wide.items()}
+    for name, change in changes(evaluate(moved, np.float64), values).items():
         same[name] += change / epsilon
     result = {}
     for output in spec.outputs:
         if output.name in values and output.dtype.is_float:
-            spread = np.sqrt(squares[output.name] / (RANDOM_DRAWS // 2)) + same[output.name]
+            scale = np.sqrt(squares[output.name] / (RANDOM_DRAWS // 2)) + same[output.name]
             growth = _growth(s)
             magnitude = np.abs(values[output.name].astype(np.float64))
-            tolerance = growth * spread + R * output.dtype.unit_roundoff * magnitude + D * _denormal(output.dtype)
+            tolerance = growth * scale + R * output.dtype.unit_roundoff * magnitude + D * _denormal(output.dtype)
             result[output.name] = np.nan_to_num(tolerance, nan=np.inf)
     return result

@@ -1,0 +1,95 @@
+"""Sums of squared differences, as kernels expand them.
+
+Honest kernels compute a variance as E[x^2] - E[x]^2 and a squared distance as a^2 - 2ab + b^2. In exact arithmetic
+that is the reference's sum of (a - b)^2; in floating point it errs by roundings of the squares of a and b, which no
+rounding of the inputs explains where a and b are close. :class:`Expanding` arrays let a reference run unchanged and
+move every such sum by a given share of the sum of the squares of what was subtracted, never below zero.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from kernel_forge.verify.inputs import Array
+
+_SQUARES = (np.multiply, np.square, np.power, np.float_power)
+
+
+@dataclass
+class Expansion:
+    """By what share sums of squared differences move; ``used`` tells whether the reference has any."""
+
+    share: float
+    used: bool = False
+
+
+class Expanding(np.ndarray[tuple[int, ...], np.dtype[Any]]):
+    """An array that knows what was subtracted to make it."""
+
+    expansion: Expansion
+    subtracted: Array | None  # sum of the squares of minuend and subtrahend, where this is a difference
+    squared: Array | None  # the same where this is the square of a difference
+
+    @classmethod
+    def of(cls, array: Array, expansion: Expansion) -> "Expanding":
+        """A view of ``array`` (no copy) whose sums of squared differences move by ``expansion``."""
+        return _marked(array, expansion, None, None)
+
+    def __array_finalize__(self, other: object, /) -> None:
+        self.expansion = getattr(other, "expansion", Expansion(0.0))
+        self.subtracted = None
+        self.squared = None
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: Any, *inputs: Any, **kwargs: Any) -> Any:
+        function, options = ufunc, dict(kwargs)
+        out = options.get("out", ())
+        if out:
+            options["out"] = tuple(_plain(o) for o in out)
+        with np.errstate(all="ignore"):
+            result = getattr(function, method)(*(_plain(i) for i in inputs), **options)
+            if result is NotImplemented or not isinstance(result, np.ndarray | np.generic):
+                return result
+            if np.asarray(result).dtype.kind != "f":
+                return out[0] if out else result
+            subtracted, squared = self._origins(function, str(method), inputs)
+            squares = inputs[0].squared if isinstance(inputs[0], Expanding) else None
+            if function is np.add and method == "reduce" and squares is not None:
+                result = self._moved(result, squares, options, out)
+        if out:
+            if isinstance(out[0], Expanding):
+                out[0].subtracted, out[0].squared = subtracted, squared
+            return out[0]
+        return _marked(result, self.expansion, subtracted, squared)
+
+    def _origins(self, function: np.ufunc, method: str, inputs: tuple[Any, ...]) -> tuple[Array | None, Array | None]:
+        if method != "__call__":
+            return None, None
+        if function is np.subtract:
+            a, b = (np.asarray(_plain(i), np.float64) for i in inputs)
+            return a * a + b * b, None
+        origin = inputs[0].subtracted if isinstance(inputs[0], Expanding) else None
+        if function not in _SQUARES or origin is None:
+            return None, None
+        twice = function is np.square or (function is np.multiply and inputs[0] is inputs[1])
+        twice = twice or (function in (np.power, np.float_power) and np.ndim(inputs[1]) == 0 and inputs[1] == 2)
+        return None, origin if twice else None
+
+    def _moved(self, result: Any, squares: Array, options: dict[str, Any], out: tuple[Any, ...]) -> Any:
+        self.expansion.used = True
+        how = {k: v for k, v in options.items() if k in ("axis", "keepdims", "where")}
+        slack = np.add.reduce(squares, **{"axis": 0, **how})
+        moved = np.maximum(np.asarray(result) + self.expansion.share * slack, 0.0)
+        if out:
+            np.copyto(_plain(out[0]), moved)
+        return moved
+
+
+def _plain(value: Any) -> Any:
+    return value.view(np.ndarray) if isinstance(value, Expanding) else value
+
+
+def _marked(values: Any, expansion: Expansion, subtracted: Array | None, squared: Array | None) -> Expanding:
+    made = np.asarray(values).view(Expanding)
+    made.expansion, made.subtracted, made.squared = expansion, subtracted, squared
+    return made
