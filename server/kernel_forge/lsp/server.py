@@ -38,6 +38,7 @@ class KernelForgeServer(LanguageServer):
         self.sidecars: dict[str, str] = {}
         self.pending_reads: dict[str, asyncio.Task[None]] = {}
         self.progress_owners: dict[str, str] = {}
+        self._refresh: asyncio.Task[None] | None = None
 
     @property
     def encoding(self) -> Encoding:
@@ -71,7 +72,13 @@ class KernelForgeServer(LanguageServer):
     def refresh_lenses(self) -> None:
         """Ask the client to fetch lenses again, where it can."""
         if self.supports(lambda c: c.workspace and c.workspace.code_lens and c.workspace.code_lens.refresh_support):
-            self.workspace_code_lens_refresh(None, lambda _: None)
+            self._refresh = asyncio.get_running_loop().create_task(self._ask_for_lenses())
+
+    async def _ask_for_lenses(self) -> None:
+        try:
+            await self.workspace_code_lens_refresh_async(None)
+        except Exception as error:  # the client promised to know it; if not, it asks again by itself
+            log.info("the client does not refresh lenses: %s", error)
 
     def open_document(self, item: lsp.TextDocumentItem) -> Document:
         """Start to keep track of a document."""

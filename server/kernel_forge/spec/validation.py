@@ -60,8 +60,8 @@ def _document_path(loc: tuple[str | int, ...], data: dict[str, Any]) -> Path:
     node: Any = data
     for part in loc:
         if isinstance(node, dict):
-            if part not in node and part in ("", "name") and path:
-                continue
+            if not isinstance(part, str) or (part not in node and part in ("", "name") and path):
+                continue  # our shorthands: a table for a list of one, a string for a table
             path.append(part)
             node = node.get(part) if isinstance(part, str) else None
         elif isinstance(node, list) and isinstance(part, int) and 0 <= part < len(node):
