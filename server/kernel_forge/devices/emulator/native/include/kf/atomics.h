@@ -84,6 +84,8 @@ KF_ATOMIC(atomicDec, unsigned, (old == 0 || old > value ? value : old - 1))
 
 // float2/float4 (sm_90): each component is atomic, the whole is not.
 static inline float2 atomicAdd(float2* p, float2 v) { return {atomicAdd(&p->x, v.x), atomicAdd(&p->y, v.y)}; }
+static inline float2 atomicAdd_block(float2* p, float2 v) { return atomicAdd(p, v); }
+static inline float2 atomicAdd_system(float2* p, float2 v) { return atomicAdd(p, v); }
 static inline float4 atomicAdd(float4* p, float4 v) {
   return {atomicAdd(&p->x, v.x), atomicAdd(&p->y, v.y), atomicAdd(&p->z, v.z), atomicAdd(&p->w, v.w)};
 }

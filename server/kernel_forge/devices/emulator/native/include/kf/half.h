@@ -28,11 +28,11 @@ typedef __nv_bfloat16 nv_bfloat16;
 typedef __nv_bfloat162 nv_bfloat162;
 
 namespace kf {
-// Float to integer as the hardware does: NaN gives 0 (the smallest value for 64-bit targets follows the same rule
-// in PTX cvt with saturation), out of range clamps.
-template <class I>
+// Float to integer as PTX cvt does: out of range clamps; NaN gives 0 from 16 and 32 bits to at most 32 bits, and only
+// the highest bit set from 64 bits or to 64 bits.
+template <class I, bool kFromDouble = false>
 inline I to_integer(double x, Round mode) {
-  if (std::isnan(x)) return 0;
+  if (std::isnan(x)) return kFromDouble || sizeof(I) == 8 ? static_cast<I>(1ull << (8 * sizeof(I) - 1)) : 0;
   double r = mode == Round::kNearest ? std::nearbyint(x) : mode == Round::kZero ? std::trunc(x)
              : mode == Round::kDown ? std::floor(x) : std::ceil(x);
   double low = static_cast<double>(std::numeric_limits<I>::min());
@@ -80,10 +80,10 @@ KF_CONVERSIONS(__nv_bfloat16, __nv_bfloat162, bfloat16, bfloat162)
   static inline I __##NAME##2##INAME##_rz(N a) { return kf::to_integer<I>(kf::wide(a), kf::Round::kZero); }     \
   static inline I __##NAME##2##INAME##_rd(N a) { return kf::to_integer<I>(kf::wide(a), kf::Round::kDown); }     \
   static inline I __##NAME##2##INAME##_ru(N a) { return kf::to_integer<I>(kf::wide(a), kf::Round::kUp); }       \
-  static inline N __##INAME##2##NAME##_rn(I a) { return N::round(static_cast<double>(a)); }                     \
-  static inline N __##INAME##2##NAME##_rz(I a) { return N::round(static_cast<double>(a), kf::Round::kZero); }   \
-  static inline N __##INAME##2##NAME##_rd(I a) { return N::round(static_cast<double>(a), kf::Round::kDown); }   \
-  static inline N __##INAME##2##NAME##_ru(I a) { return N::round(static_cast<double>(a), kf::Round::kUp); }
+  static inline N __##INAME##2##NAME##_rn(I a) { return N::round(kf::integer_to_odd(a)); }                     \
+  static inline N __##INAME##2##NAME##_rz(I a) { return N::round(kf::integer_to_odd(a), kf::Round::kZero); }   \
+  static inline N __##INAME##2##NAME##_rd(I a) { return N::round(kf::integer_to_odd(a), kf::Round::kDown); }   \
+  static inline N __##INAME##2##NAME##_ru(I a) { return N::round(kf::integer_to_odd(a), kf::Round::kUp); }
 #define KF_TO_INTEGERS(N, NAME)                                                                                \
   KF_TO_INTEGER(N, NAME, int, int) KF_TO_INTEGER(N, NAME, unsigned, uint) KF_TO_INTEGER(N, NAME, short, short) \
   KF_TO_INTEGER(N, NAME, unsigned short, ushort) KF_TO_INTEGER(N, NAME, long long, ll)                         \

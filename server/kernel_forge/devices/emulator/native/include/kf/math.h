@@ -35,36 +35,52 @@
 
 namespace kf {
 constexpr double kPi = 3.14159265358979323846;
-// sin(pi x) and cos(pi x) with the argument reduced exactly first.
-inline double sin_pi(double x) {
-  double r = std::fmod(x, 2.0);
-  if (std::fabs(r) == 1.0) return std::copysign(0.0, x);
-  return std::sin(kPi * r);
-}
+// sin(pi x) and cos(pi x): the argument is reduced exactly to at most a quarter, so that zeros are exact.
+inline double sin_pi(double x);
 inline double cos_pi(double x) {
   double r = std::fabs(std::fmod(x, 2.0));
-  if (r == 0.5 || r == 1.5) return 0.0;
-  return std::cos(kPi * r);
+  if (r > 1) r = 2 - r;
+  if (r <= 0.25) return std::cos(kPi * r);
+  if (r < 0.75) return r == 0.5 ? 0.0 : std::sin(kPi * (0.5 - r));
+  return -std::cos(kPi * (1 - r));
+}
+inline double sin_pi(double x) {
+  double r = std::fmod(x, 2.0);
+  if (std::fabs(r) == 1.0 || r == 0) return std::copysign(0.0, x);
+  double a = std::fabs(r), sign = r < 0 ? -1 : 1;
+  if (a > 1) a -= 1, sign = -sign;
+  if (a > 0.5) a = 1 - a;
+  return sign * (a <= 0.25 ? std::sin(kPi * a) : std::cos(kPi * (0.5 - a)));
 }
 inline double erfc_scaled(double x) {
   if (x < 25) return std::exp(x * x) * std::erfc(x);
-  double s = 1 / (x * x);  // asymptotic series, exact to double here (Abramowitz and Stegun 7.1.23)
-  return (1 - s / 2 * (1 - 1.5 * s * (1 - 2.5 * s))) / (x * std::sqrt(kPi));
+  double s = 1 / (2 * x * x);  // asymptotic series (Abramowitz and Stegun 7.1.23), 1e-16 after eight terms from 25 on
+  double sum = 1, term = 1;
+  for (int k = 1; k <= 8; ++k) sum += term *= -(2 * k - 1) * s;
+  return sum / (x * std::sqrt(kPi));
 }
-// Inverse of the normal distribution: Newton steps on the exact distribution from a rough start.
-inline double normal_quantile(double p) {
-  if (!(p > 0)) return p == 0 ? -INFINITY : NAN;
-  if (!(p < 1)) return p == 1 ? INFINITY : NAN;
-  bool upper = p > 0.5;
-  double q = upper ? 1 - p : p;
-  double t = std::sqrt(-2 * std::log(q));
-  double x = -(t - (2.515517 + t * (0.802853 + t * 0.010328)) / (1 + t * (1.432788 + t * (0.189269 + t * 0.001308))));
-  for (int i = 0; i < 4; ++i) {
-    double e = 0.5 * std::erfc(-x * 0.70710678118654752440) - q;
-    double u = e * std::sqrt(2 * kPi) * std::exp(x * x / 2);
-    x -= u / (1 + x * u / 2);  // Halley
+// Inverse error function near 0: Newton on erf itself, where nothing cancels.
+inline double erf_inverse_small(double x) {
+  double y = x * 0.88622692545275801365;
+  for (int i = 0; i < 5; ++i) {
+    double u = (std::erf(y) - x) / (1.12837916709551257390 * std::exp(-y * y));
+    y -= u / (1 + y * u);
   }
-  return upper ? -x : x;
+  return y;
+}
+// Inverse of erfc; Halley's steps on erfc, whose relative accuracy is full in the tail.
+inline double erfc_inverse(double z) {
+  if (!(z > 0)) return z == 0 ? INFINITY : NAN;
+  if (!(z < 2)) return z == 2 ? -INFINITY : NAN;
+  if (z > 1) return -erfc_inverse(2 - z);
+  if (z > 0.5) return erf_inverse_small(1 - z);
+  double t = std::sqrt(-2 * std::log(z / 2));
+  double y = (t - (2.515517 + t * (0.802853 + t * 0.010328)) / (1 + t * (1.432788 + t * (0.189269 + t * 0.001308)))) * 0.70710678118654752440;
+  for (int i = 0; i < 5; ++i) {
+    double u = -(std::erfc(y) - z) / (1.12837916709551257390 * std::exp(-y * y));
+    y -= u / (1 + y * u);
+  }
+  return y;
 }
 }  // namespace kf
 
@@ -80,14 +96,14 @@ KF_MATH1(tanpi, kf::sin_pi(x) / kf::cos_pi(x))
 KF_MATH1(exp10, std::pow(10.0, x))
 KF_MATH1(erfcx, kf::erfc_scaled(x))
 KF_MATH1(normcdf, 0.5 * std::erfc(-x * 0.70710678118654752440))
-KF_MATH1(normcdfinv, kf::normal_quantile(x))
+KF_MATH1(normcdfinv, -1.41421356237309504880 * kf::erfc_inverse(2 * x))
 #undef KF_MATH1
 static inline float rsqrt(float x) { return rsqrtf(x); }
 static inline void sincospi(double x, double* s, double* c) { *s = sinpi(x), *c = cospi(x); }
 static inline void sincospif(float x, float* s, float* c) { *s = sinpif(x), *c = cospif(x); }
-static inline double erfinv(double x) { return kf::normal_quantile((x + 1) / 2) * 0.70710678118654752440; }
+static inline double erfinv(double x) { return std::fabs(x) < 0.5 ? kf::erf_inverse_small(x) : x < 0 ? -kf::erfc_inverse(1 + x) : kf::erfc_inverse(1 - x); }
 static inline float erfinvf(float x) { return static_cast<float>(erfinv(x)); }
-static inline double erfcinv(double x) { return -kf::normal_quantile(x / 2) * 0.70710678118654752440; }
+static inline double erfcinv(double x) { return kf::erfc_inverse(x); }
 static inline float erfcinvf(float x) { return static_cast<float>(erfcinv(x)); }
 static inline double rhypot(double a, double b) { return 1 / std::hypot(a, b); }
 static inline float rhypotf(float a, float b) { return static_cast<float>(rhypot(a, b)); }
@@ -110,6 +126,15 @@ static inline bool isfinite(float x) { return __builtin_isfinite(x); }
 static inline bool isfinite(double x) { return __builtin_isfinite(x); }
 static inline bool signbit(float x) { return __builtin_signbit(x); }
 static inline bool signbit(double x) { return __builtin_signbit(x); }
+#define KF_CLASSIFY(NAME, BUILTIN, INTEGER)                                                                       \
+  static inline bool NAME(long double x) { return BUILTIN(x); }                                                 \
+  template <class T, class = typename std::enable_if<std::is_integral<T>::value>::type>                          \
+  static inline bool NAME(T x) { return (void)x, INTEGER; }
+KF_CLASSIFY(isnan, __builtin_isnan, false)
+KF_CLASSIFY(isinf, __builtin_isinf, false)
+KF_CLASSIFY(isfinite, __builtin_isfinite, true)
+KF_CLASSIFY(signbit, __builtin_signbit, x < 0)
+#undef KF_CLASSIFY
 namespace std {
 using ::kf_isnan;
 using ::kf_isinf;
@@ -163,10 +188,10 @@ static inline float __frsqrt_rn(float x) { return static_cast<float>(1.0 / std::
 
 // ---- float to integer and bit casts --------------------------------------------------------------------------
 #define KF_CONVERT(FROM, T, TO, I)                                                                          \
-  static inline I __##FROM##2##TO##_rn(T x) { return kf::to_integer<I>(x, kf::Round::kNearest); }           \
-  static inline I __##FROM##2##TO##_rz(T x) { return kf::to_integer<I>(x, kf::Round::kZero); }              \
-  static inline I __##FROM##2##TO##_rd(T x) { return kf::to_integer<I>(x, kf::Round::kDown); }              \
-  static inline I __##FROM##2##TO##_ru(T x) { return kf::to_integer<I>(x, kf::Round::kUp); }
+  static inline I __##FROM##2##TO##_rn(T x) { return kf::to_integer<I, std::is_same<T, double>::value>(x, kf::Round::kNearest); }           \
+  static inline I __##FROM##2##TO##_rz(T x) { return kf::to_integer<I, std::is_same<T, double>::value>(x, kf::Round::kZero); }              \
+  static inline I __##FROM##2##TO##_rd(T x) { return kf::to_integer<I, std::is_same<T, double>::value>(x, kf::Round::kDown); }              \
+  static inline I __##FROM##2##TO##_ru(T x) { return kf::to_integer<I, std::is_same<T, double>::value>(x, kf::Round::kUp); }
 KF_CONVERT(float, float, int, int) KF_CONVERT(float, float, uint, unsigned)
 KF_CONVERT(float, float, ll, long long) KF_CONVERT(float, float, ull, unsigned long long)
 KF_CONVERT(double, double, int, int) KF_CONVERT(double, double, uint, unsigned)

@@ -55,6 +55,20 @@ struct Format {
   }
 };
 
+// An integer as a double, rounded to odd where it has more than 53 bits: rounding that once more is rounding once.
+template <class I>
+inline double integer_to_odd(I value) {
+  double nearest = static_cast<double>(value);
+  long double error = static_cast<long double>(value) - static_cast<long double>(nearest);
+  if (error == 0) return nearest;
+  uint64_t bits;
+  memcpy(&bits, &nearest, sizeof bits);
+  if (bits & 1) return nearest;
+  bits = (error > 0) == (nearest > 0) ? bits | 1 : bits - 1;
+  memcpy(&nearest, &bits, sizeof bits);
+  return nearest;
+}
+
 using HalfFormat = Format<10, 5>;
 using BFloat16Format = Format<7, 8>;
 
