@@ -7,6 +7,7 @@ integers divides as in C (towards zero), and integers beyond 128 bits are an err
 import ast
 import math
 import operator
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
@@ -35,7 +36,9 @@ def _c_divide(a: Number, b: Number) -> Number:
 def _power(a: Number, b: Number) -> Number:
     if isinstance(a, int) and isinstance(b, int) and (b < 0 or b * max(1, a.bit_length()) > _MAX_BITS):
         raise OverflowError("the exponent is out of range")
-    result: Number = a**b
+    result: object = a**b
+    if not isinstance(result, int | float):
+        raise ValueError("a root of a negative number")
     return result
 
 
@@ -108,7 +111,7 @@ class Expression:
             ExpressionError: not an expression, too long, or a construct that is not arithmetic;
                 ``offset`` points at it.
         """
-        text = str(text)
+        text = str(text) if isinstance(text, str) or text.bit_length() <= _MAX_BITS else hex(text)
         if len(text) > MAX_LENGTH:
             raise ExpressionError(f"expression longer than {MAX_LENGTH} characters", 0, len(text))
         lead = len(text) - len(text.lstrip())
@@ -120,7 +123,7 @@ class Expression:
             raise ExpressionError(f"{reason}: {text!r}", min(offset, max(0, len(text) - 1))) from None
         names: set[str] = set()
         try:
-            _check(tree, names, lead)
+            _check(tree, names, text)
         except RecursionError:
             raise ExpressionError("nested too deeply", 0, len(text)) from None
         return Expression(text, frozenset(names), tree)
@@ -134,13 +137,19 @@ class Expression:
         try:
             return _evaluate(self._tree, bindings)
         except KeyError as error:
-            name = error.args[0]
-            offset = max(0, self.text.find(str(name)))
-            raise ExpressionError(f"{name!r} has no value in {self.text!r}", offset, len(str(name))) from None
+            name = str(error.args[0])
+            raise ExpressionError(f"{name!r} has no value in {self.text!r}", *self.place_of(name)) from None
         except ZeroDivisionError:
             raise ExpressionError(f"division by zero in {self.text!r}", 0, len(self.text)) from None
         except (OverflowError, TypeError, ValueError) as error:
             raise ExpressionError(f"cannot evaluate {self.text!r}: {error}", 0, len(self.text)) from None
+        except RecursionError:
+            raise ExpressionError("nested too deeply", 0, len(self.text)) from None
+
+    def place_of(self, name: str) -> tuple[int, int]:
+        """Offset and length of the first use of a variable; of the whole text where it is spelt otherwise."""
+        match = re.search(rf"(?<!\w){re.escape(name)}(?!\w)", self.text)
+        return (match.start(), len(name)) if match is not None else (0, len(self.text))
 
     def evaluate_int(self, bindings: Mapping[str, Number]) -> int:
         """The value as an integer (a float with an integral value is accepted).
@@ -152,11 +161,26 @@ class Expression:
         if isinstance(value, float):
             if not value.is_integer():
                 raise ExpressionError(f"{self.text!r} is {value:g}, not an integer", 0, len(self.text))
-            return int(value)
+            if abs(value) >= 2.0**_MAX_BITS:
+                raise ExpressionError(f"{self.text!r} exceeds {_MAX_BITS} bits", 0, len(self.text))
         return int(value)
 
 
-def _check(node: ast.expr, names: set[str], lead: int) -> None:
+def span(node: ast.AST, text: str) -> tuple[int, int]:
+    """Offset and length, in code points of ``text``, of a node parsed from ``text`` without its outer space."""
+    stripped = text.strip()
+    line_starts = [0, *(match.end() for match in re.finditer(r"\r\n|\r|\n", stripped))]
+
+    def offset(line: int, column: int) -> int:
+        start = line_starts[min(line, len(line_starts)) - 1]
+        return start + len(stripped[start:].encode()[:column].decode(errors="ignore"))
+
+    begin = offset(getattr(node, "lineno", 1), getattr(node, "col_offset", 0))
+    end = offset(getattr(node, "end_lineno", None) or 1, getattr(node, "end_col_offset", None) or 0)
+    return begin + len(text) - len(text.lstrip()), max(1, end - begin)
+
+
+def _check(node: ast.expr, names: set[str], text: str) -> None:
     match node:
         case ast.Constant(value=bool() | int() | float()):
             return
@@ -176,15 +200,13 @@ def _check(node: ast.expr, names: set[str], lead: int) -> None:
         case ast.Call(func=ast.Name(id=name), args=args, keywords=[]) if name in FUNCTIONS and args:
             children = args
         case _:
-            length = max(1, (node.end_col_offset or node.col_offset + 1) - node.col_offset)
             allowed = ", ".join(sorted(FUNCTIONS))
             raise ExpressionError(
                 f"only numbers, names, arithmetic, comparisons and {allowed} are allowed here",
-                node.col_offset + lead,
-                length,
+                *span(node, text),
             )
     for child in children:
-        _check(child, names, lead)
+        _check(child, names, text)
 
 
 def _evaluate(node: ast.expr, bindings: Mapping[str, Number]) -> Number:

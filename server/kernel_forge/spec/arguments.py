@@ -74,8 +74,8 @@ class ArgumentReader:
         if dtype is None:
             self.block.add(
                 "KF108",
-                f"parameter {param.name} has the type {param.type_text}, which this file does not define; say what it is: "
-                f'{name} = {{ dtype = "float", ... }}',
+                f"parameter {param.name} has the type {param.type_text}, which this file does not define; "
+                f'say what it is: {name} = {{ dtype = "float", ... }}',
                 ("args", name) if table is not None else ("kernel",),
                 key=table is not None,
                 related=(Related(here, "declared here"),),

@@ -5,7 +5,9 @@ from dataclasses import dataclass
 
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _INDEX = re.compile(
-    r"\b(?:const\s+)?(?:int|unsigned|size_t|long|auto|u?int\d+_t|unsigned int)\s+(\w+)\s*=\s*([^;]*blockIdx\.x[^;]*threadIdx\.x[^;]*|[^;]*threadIdx\.x[^;]*blockIdx\.x[^;]*);"
+    r"\b(?:const\s+)?(?:int|unsigned|size_t|long|auto|u?int\d+_t|unsigned int)\s+(\w+)\s*=\s*"
+    r"([^;]*blockIdx\.x[^;]*threadIdx\.x[^;]*"
+    r"|[^;]*threadIdx\.x[^;]*blockIdx\.x[^;]*);"
 )
 _FUNCTIONS = {
     "expf": "np.exp", "exp": "np.exp", "__expf": "np.exp", "logf": "np.log", "log": "np.log", "__logf": "np.log",

@@ -89,10 +89,9 @@ class LaunchReader:
             return None
         unknown = sorted(expression.names - self.known)
         if unknown:
-            offset = max(0, text.find(unknown[0]))
             known = ", ".join(sorted(self.known)) or "none"
             message = f"{unknown[0]} is no size, scalar or tunable (known are {known})"
-            self.block.add("KF109", message, path, within=(offset, len(unknown[0])))
+            self.block.add("KF109", message, path, within=expression.place_of(unknown[0]))
             return None
         return expression
 

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from kernel_forge.domain.errors import ExpressionError
+from kernel_forge.domain.expression import span
 
 MAX_LENGTH = 4000
 FUNCTIONS = frozenset(
@@ -145,11 +146,9 @@ FUNCTIONS = frozenset(
         "nanmax",
         "nanmin",
         "nansum",
-        "ndarray",
         "negative",
         "newaxis",
         "nonzero",
-        "norm",
         "not_equal",
         "ones",
         "ones_like",
@@ -219,7 +218,8 @@ FUNCTIONS = frozenset(
     ]
 )
 _UFUNC_METHODS = frozenset({"accumulate", "reduce", "outer", "at", "reduceat"})
-_NAMESPACES = {"fft", "linalg", "lib"}
+_NUMPY_NAMES = frozenset({"np", "numpy", "math"})
+_NAMESPACES = {"fft", "linalg"}
 _SUBMODULES = {
     ("linalg", "norm"),
     ("linalg", "inv"),
@@ -362,11 +362,8 @@ class NumpyExpression:
 
 
 def _error(node: ast.AST, text: str, lead: int, message: str) -> ExpressionError:
-    column = getattr(node, "col_offset", 0)
-    start = len(text.encode()[:column].decode(errors="ignore"))
-    end = getattr(node, "end_col_offset", None)
-    length = len(text.encode()[column:end].decode(errors="ignore")) if end is not None else 1
-    return ExpressionError(message, start + lead, max(1, length))
+    offset, length = span(node, text)
+    return ExpressionError(message, offset + lead, length)
 
 
 def _check(node: ast.AST, text: str, lead: int, known: frozenset[str], local: frozenset[str], read: set[str]) -> None:
@@ -376,10 +373,14 @@ def _check(node: ast.AST, text: str, lead: int, known: frozenset[str], local: fr
                 raise _error(node, text, lead, "only numbers are allowed as constants")
             return
         case ast.Name(id=name):
-            if name in local or name in ("np", "numpy", "math"):
+            if name.startswith("__") and name.endswith("__"):
+                raise _error(node, text, lead, f"{name} is not allowed in a reference")
+            if name in local:
                 return
             if name in known:
                 read.add(name)
+            elif name in _NUMPY_NAMES:
+                raise _error(node, text, lead, f"{name} alone is no value; write {name}.sqrt(x) and the like")
             elif name not in _BUILTINS:
                 raise _error(node, text, lead, _unknown(name, known))
             return
@@ -394,12 +395,15 @@ def _check(node: ast.AST, text: str, lead: int, known: frozenset[str], local: fr
         case ast.ListComp(elt=element, generators=generators) | ast.GeneratorExp(elt=element, generators=generators):
             for generator in generators:
                 _check(generator.iter, text, lead, known, local, read)
-                targets = {n.id for n in ast.walk(generator.target) if isinstance(n, ast.Name)}
-                local = local | targets
+                local = local | _targets(generator.target, text, lead)
                 for condition in generator.ifs:
                     _check(condition, text, lead, known, local, read)
             _check(element, text, lead, known, local, read)
             return
+    if isinstance(node, ast.BinOp):
+        for side in (node.left, node.right):
+            if isinstance(side, ast.Constant) and isinstance(side.value, str):
+                raise _error(side, text, lead, "a string cannot be computed with")
     if not isinstance(node, _NODES):
         what = type(node).__name__
         raise _error(node, text, lead, f"{what} is not allowed in a reference; use arithmetic and NumPy functions")
@@ -407,15 +411,32 @@ def _check(node: ast.AST, text: str, lead: int, known: frozenset[str], local: fr
         _check(child, text, lead, known, local, read)
 
 
+def _targets(target: ast.expr, text: str, lead: int) -> frozenset[str]:
+    """Names that a comprehension binds; it must not assign to parts of anything that exists."""
+    match target:
+        case ast.Name(id=name) if name not in _NUMPY_NAMES and not name.startswith("__"):
+            return frozenset({name})
+        case ast.Tuple(elts=parts) | ast.List(elts=parts):
+            return frozenset().union(*(_targets(part, text, lead) for part in parts))
+        case ast.Starred(value=value):
+            return _targets(value, text, lead)
+    raise _error(target, text, lead, "a comprehension may only bind plain names")
+
+
 def _check_attribute(
     node: ast.Attribute, text: str, lead: int, known: frozenset[str], local: frozenset[str], read: set[str]
 ) -> None:
     value = node.value
-    if isinstance(value, ast.Name) and value.id in ("np", "numpy", "math") and value.id not in known:
+    if isinstance(value, ast.Name) and value.id in _NUMPY_NAMES and value.id not in known:
         if node.attr not in FUNCTIONS and node.attr not in _NAMESPACES:
             raise _error(node, text, lead, f"{value.id}.{node.attr} is not among the allowed NumPy functions")
         return
-    if isinstance(value, ast.Attribute) and isinstance(value.value, ast.Name) and value.value.id in ("np", "numpy"):
+    if (
+        isinstance(value, ast.Attribute)
+        and isinstance(value.value, ast.Name)
+        and value.value.id in _NUMPY_NAMES - known
+        and value.attr not in METHODS - FUNCTIONS
+    ):
         inner = value.attr
         if (inner, node.attr) in _SUBMODULES or (inner in FUNCTIONS and node.attr in _UFUNC_METHODS):
             return

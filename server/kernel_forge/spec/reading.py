@@ -277,7 +277,7 @@ class _Reader:
             unknown = sorted(expression.names - known)
             if unknown:
                 message = f"{unknown[0]} is no size or tunable (known are {listing(sorted(known))})"
-                self.block.add("KF109", message, (*path, i), within=(text.find(unknown[0]), len(unknown[0])))
+                self.block.add("KF109", message, (*path, i), within=expression.place_of(unknown[0]))
                 continue
             found.append(expression)
         return tuple(found)
@@ -290,7 +290,9 @@ def _refuse_duplicates(drafts: list[_Draft]) -> None:
             continue
         first = seen.setdefault(draft.spec.kernel, draft)
         if first is not draft:
-            message = f"{draft.spec.kernel} has a spec block already, in line {first.spec.block_range.start.line + 1}"  # type: ignore[union-attr]
+            assert first.spec is not None  # only drafts with a spec are noted
+            line = first.spec.block_range.start.line + 1
+            message = f"{draft.spec.kernel} has a spec block already, in line {line}"
             draft.block.add("KF114", message, ("kernel",))
             draft.spec = None
 

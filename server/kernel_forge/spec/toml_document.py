@@ -41,15 +41,24 @@ class TomlProblem:
 
 def parse_toml(text: str) -> TomlDocument | TomlProblem:
     """Read ``text``; the problem is the first one, at its exact place."""
+    if text.startswith("\ufeff"):  # as wide as the mark, so that places stay
+        text = " " + text[1:]
     try:
-        data = tomllib.loads(text)
+        document = TomlDocument(tomllib.loads(text))
+        _Ranges(text, document).read()
     except tomllib.TOMLDecodeError as error:
         return _problem(text, error)
+    except ValueError as error:  # an integer with thousands of digits
+        return TomlProblem(f"a value is out of range: {error}", _first_line(text))
     except RecursionError:
-        return TomlProblem("nested too deeply", Range(Position(0, 0), Position(0, 1)))
-    document = TomlDocument(data)
-    _Ranges(text, document).read()
+        return TomlProblem("nested too deeply", _first_line(text))
     return document
+
+
+def _first_line(text: str) -> Range:
+    lines = text.split("\n")
+    first = next((i for i, line in enumerate(lines) if line.strip()), 0)
+    return Range(Position(first, 0), Position(first, max(1, len(lines[first].rstrip()))))
 
 
 def _problem(text: str, error: tomllib.TOMLDecodeError) -> TomlProblem:
@@ -88,12 +97,22 @@ class _Ranges:
             if node.type == "pair":
                 self._pair(node, ())
             elif node.type == "table":
-                self._table(node, self._key_path(node.named_children[0]))
+                self._table(node, self._in_arrays(self._key_path(node.named_children[0])))
             elif node.type == "table_array_element":
-                path = self._key_path(node.named_children[0])
+                *outer, last = self._key_path(node.named_children[0])
+                path = (*self._in_arrays(tuple(outer)), last)
                 index = self.counts.get(path, 0)
                 self.counts[path] = index + 1
                 self._table(node, (*path, index))
+
+    def _in_arrays(self, names: Path) -> Path:
+        """``names`` with the index of the last element behind every name of an array of tables."""
+        path: Path = ()
+        for name in names:
+            path = (*path, name)
+            if path in self.counts:
+                path = (*path, self.counts[path] - 1)
+        return path
 
     def _table(self, node: Node, path: Path) -> None:
         header = node.named_children[0]
