@@ -218,19 +218,12 @@ def generated(kernels: int, lines: int) -> str:
 
 
 @pytest.mark.slow
-def test_ten_thousand_lines_are_fast() -> None:
-    """Limits are several times the measured times: a busy machine passes, a quadratic algorithm does not."""
+def test_ten_thousand_lines_are_read_whole_and_after_edits() -> None:
+    """200 kernels stay 200 kernels; how long that takes is measured by ``scripts/bench source``."""
     text = generated(200, 50)
     assert text.count("\n") == 9_999
-    begin = time.perf_counter()
     file = parse(text, "a.cu")
-    parsed = time.perf_counter() - begin
     assert (len(file.kernels), len(file.launches), len(file.blocks)) == (200, 200, 50)
-    times = []
     for line in (5_020, 5_021, 5_022, 5_023, 5_024):
-        begin = time.perf_counter()
         file = file.edit(Range(Position(line, 8), Position(line, 8)), " ")
         assert len(file.kernels) == 200
-        times.append(time.perf_counter() - begin)
-    assert parsed < 0.5
-    assert sorted(times)[2] < 0.1
