@@ -20,6 +20,8 @@ case is sqrt(n) in practice). Hence, element by element,
                 + expansion                                       squares of differences, expanded
                 + E * own                                         the reference's own error in the kernel's type
                 + D * smallest denormal of the output             underflow
+                + C * u_float64 * max |reference|                 only where the reference is 0 and does not move:
+                                                                  it may have cancelled, as 1 + tanh(-30) does
 
 with u_widest the unit roundoff of the widest float type among the arguments, u_sum the smaller of it and that of
 float32 (half kernels are expected to accumulate in float32, and C is C_HALF for them where the reference reduces),
@@ -149,10 +151,19 @@ def derive(
         limit = _largest(output.dtype)
         with np.errstate(all="ignore"):
             rounding = R * u_out * magnitude + D * _denormal(output.dtype)
-            tolerance = growth * moves[name] + expansion[name] + E * own[name] + rounding
+            tolerance = (
+                growth * moves[name] + expansion[name] + E * own[name] + rounding + _vanished(magnitude, moves[name])
+            )
             excluded = ~np.isfinite(own[name]) | (np.isfinite(magnitude) & (magnitude > limit))
         result[name] = np.where(excluded, np.inf, np.nan_to_num(tolerance, nan=np.inf))
     return result
+
+
+def _vanished(magnitude: Array, moves: Array) -> Array:
+    """Roundings of the reference itself where it cancelled to nothing."""
+    finite = magnitude[np.isfinite(magnitude)]
+    largest = float(finite.max()) if finite.size else 0.0
+    return np.where((magnitude == 0) & (moves == 0), C * DType.FLOAT64.unit_roundoff * largest, 0.0)
 
 
 def _growth(s: Scales) -> float:

@@ -1,0 +1,95 @@
+"""Element by element."""
+
+import math
+from typing import Any
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kernel_forge.domain.dtypes import DType
+from kernel_forge.domain.launch import poison
+from kernel_forge.domain.outcome import MismatchKind
+from kernel_forge.verify.comparison import Comparison, compare, first_difference, same_bits
+
+F32 = DType.FLOAT32
+
+
+def one(
+    got: list[Any], want: list[Any], tolerance: float = 0.0, dtype: DType = F32, seed: int | None = None
+) -> Comparison:
+    wide = np.float64 if dtype.is_float else None
+    a, b = np.array(got, dtype=dtype.numpy), np.array(want, dtype=wide)
+    return compare("y", dtype, a, b, np.full(a.shape, tolerance), poison_seed=seed)
+
+
+def test_nan_fits_nan_only() -> None:
+    assert one([math.nan], [math.nan]).mismatch is None
+    assert one([math.nan], [1.0], 1e30).mismatch is not None
+    assert one([1.0], [math.nan], 1e30).mismatch is not None
+
+
+def test_infinity_fits_the_same_infinity_only() -> None:
+    assert one([math.inf], [math.inf]).mismatch is None
+    assert one([-math.inf], [math.inf], 1e30).mismatch is not None
+    assert one([1e38], [math.inf], 1e38).mismatch is not None
+    assert one([math.inf], [1e38], 1e38).mismatch is not None
+
+
+def test_an_overflow_to_infinity_is_right_where_the_type_ends() -> None:
+    assert one([math.inf], [1e39]).mismatch is None
+    assert one([-math.inf], [1e39]).mismatch is not None
+
+
+def test_an_infinite_tolerance_excludes_an_element() -> None:
+    a = np.array([math.nan, 1.0], np.float32)
+    result = compare("y", F32, a, np.array([2.0, 1.0]), np.array([math.inf, 0.0]), poison_seed=None)
+    assert result.mismatch is None
+    assert result.worst == 0.0
+
+
+def test_integers_beyond_2_to_the_53_are_told_apart() -> None:
+    big = 2**60
+    assert one([big + 1], [big], dtype=DType.INT64).mismatch is not None
+    assert one([big], [big], dtype=DType.INT64).mismatch is None
+    result = one([2**64 - 1], [-1], dtype=DType.UINT64)
+    assert result.mismatch is None
+
+
+@given(st.integers(-(2**62), 2**62), st.integers(-(2**31), 2**31 - 1))
+def test_integers_wrap_as_the_hardware_does(value: int, got: int) -> None:
+    wrapped = (value + 2**31) % 2**32 - 2**31
+    assert (one([got], [value], dtype=DType.INT32).mismatch is None) == (got == wrapped)
+
+
+def test_bool_and_zero_size() -> None:
+    assert one([True, False], [1, 0], dtype=DType.BOOL).mismatch is None
+    assert one([True, False], [1, 1], dtype=DType.BOOL).mismatch is not None
+    assert one([], []).mismatch is None
+
+
+def test_a_mismatch_tells_where_and_how_much() -> None:
+    a = np.array([[1, 2], [3, 5]], np.float32)
+    m = compare("y", F32, a, np.array([[1.0, 2.0], [3.0, 4.0]]), np.full((2, 2), 0.5), poison_seed=None).mismatch
+    assert m is not None
+    assert (m.index, m.expected, m.got, m.count, m.total) == ((1, 1), 4.0, 5.0, 1, 4)
+    assert m.max_absolute == 1.0
+    assert m.max_relative == 0.25
+    assert m.max_ulp == 2**21
+    assert "y[1, 1]" in m.message
+
+
+def test_poison_is_told_from_a_wrong_value() -> None:
+    for seed in (0, 1):
+        left = poison(F32, 1, seed)
+        m = compare("y", F32, left, np.array([1.0]), np.array([0.0]), poison_seed=seed).mismatch
+        assert m is not None
+        assert m.kind is MismatchKind.NOT_WRITTEN
+
+
+@given(st.floats(width=32), st.floats(width=32))
+def test_equal_bits(a: float, b: float) -> None:
+    x, y = np.array([1, a], np.float32), np.array([1, b], np.float32)
+    assert same_bits(x, x.copy())
+    if not same_bits(x, y):
+        assert first_difference(x, y) == 1
