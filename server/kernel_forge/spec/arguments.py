@@ -61,7 +61,11 @@ class ArgumentReader:
             self.block.add(
                 "KF108",
                 f"parameter {param.name} of {instance.kernel.name} cannot be made: {param.unsupported}"
-                + (f'; or say what it is: {name} = {{ dtype = "float", ... }}' if param.is_pointer else ""),
+                + (
+                    f'; or say what it is: {name} = {{ dtype = "float", ... }}'
+                    if param.is_pointer and param.type_text.count("*") < 2
+                    else ""
+                ),
                 ("kernel",),
                 related=(Related(here, f"declared here as {param.type_text}"),),
             )

@@ -15,7 +15,7 @@ _FUNCTIONS = {
     "tanh": "np.tanh", "sinf": "np.sin", "sin": "np.sin", "cosf": "np.cos", "cos": "np.cos", "fmaxf": "np.maximum",
     "fmax": "np.maximum", "max": "np.maximum", "fminf": "np.minimum", "fmin": "np.minimum", "min": "np.minimum",
     "powf": "np.power", "pow": "np.power", "floorf": "np.floor", "ceilf": "np.ceil", "log1pf": "np.log1p",
-    "expm1f": "np.expm1", "rsqrtf": "1 / np.sqrt", "__ldg": "",
+    "expm1f": "np.expm1", "__ldg": "",
 }  # fmt: skip
 _ALLOWED = re.compile(r"^[\w\s.+\-*/(),?:<>=!&|]*$")
 
@@ -36,7 +36,7 @@ def read_elementwise(body: str, output: str, pointers: list[str]) -> str | None:
         return None
     i = index.group(1)
     stores = re.findall(r"\b(\w+)\s*\[\s*([^\]]+)\s*\]\s*([-+*/]?)=(?!=)\s*([^;]+);", code)
-    if len(stores) != 1 or stores[0][0] != output or stores[0][1].strip() != i:
+    if len(stores) != 1 or stores[0][0] != output or stores[0][1].strip() != i or not _only_bounds(code, i):
         return None
     _, _, operator, value = stores[0]
     value = _with_locals(value, code, i)
@@ -45,6 +45,18 @@ def read_elementwise(body: str, output: str, pointers: list[str]) -> str | None:
     if operator:
         value = f"{output}[{i}] {operator} ({value})"
     return _translate(value, i, pointers)
+
+
+def _only_bounds(code: str, *indices: str) -> bool:
+    """Whether every ``if`` only compares indices with sizes: a store under any other condition is no whole output."""
+    conditions = re.findall(r"\bif\s*\(((?:[^()]|\([^()]*\))*)\)", code)
+    known = "|".join(map(re.escape, indices))
+    bound = rf"\(?\s*(?:(?:{known})\s*(?:<|>=)\s*[\w\s*+]+|[\w\s*+]+(?:>|<=)\s*(?:{known}))\s*\)?"
+    return (
+        len(re.findall(r"\bif\b", code)) == len(conditions)
+        and all(re.fullmatch(bound, part.strip()) for text in conditions for part in re.split(r"&&|\|\|", text))
+        and not re.search(r"\belse\b|\bswitch\b", code)
+    )
 
 
 def _with_locals(value: str, code: str, index: str) -> str | None:
@@ -67,7 +79,9 @@ def _translate(text: str, index: str, pointers: list[str]) -> str | None:
         text = re.sub(rf"\b{re.escape(name)}\s*\[\s*{index}\s*\]", name, text)
     if "[" in text or re.search(rf"\b{index}\b", text) or not _ALLOWED.match(text):
         return None
-    text = re.sub(r"\(\s*(?:float|double|int)\s*\)", "", text)
+    text = re.sub(r"\(\s*(?:float|double)\s*\)", "", text)
+    if re.search(r"\(\s*(?:int|unsigned|long|bool|char|half|size_t)\b", text):
+        return None  # a cast that changes the value
     text = re.sub(r"\b(\d+\.?\d*(?:[eE][-+]?\d+)?|\.\d+)[fFuUlL]+\b", r"\1", text)
     text = re.sub(r"(\d)\.(?!\d)", r"\1.0", text)
     for name in re.findall(r"\b([A-Za-z_]\w*)\s*\(", text):

@@ -1,6 +1,8 @@
 """Problems of a block, at exact places in the user's file."""
 
 import difflib
+import json
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
@@ -90,7 +92,14 @@ class BlockText:
     def insert_line_fix(self, table: str, line: str, title: str) -> Fix:
         """Put ``line`` at the end of ``[table]`` (made at the end of the block where there is none)."""
         lines = self.toml.split("\n")
-        header = f"[{table}]"
+        header = f"[{'.'.join(_toml_key(str(part)) for part in (*self.prefix, table))}]"
+        inline = self.document.values.get((*self.prefix, table))
+        if inline is not None:  # args = { ... }
+            inside = self.document.range_of((*self.prefix, table))
+            before = lines[inside.end.line][: inside.end.column - 1].rstrip()
+            place = Position(inside.end.line, len(before))
+            text = f" {line}" if before.endswith("{") else f", {line}"
+            return Fix(title, (TextEdit(self.to_source(Range(place, place)), text),))
         at = next((i for i, text in enumerate(lines) if text.strip() == header), None)
         new = [line]
         if at is None:
@@ -103,6 +112,10 @@ class BlockText:
         lead = "// " if self.block is not None else ""
         text = "".join(f"\n{lead}{part}".rstrip() if part == "" else f"\n{lead}{part}" for part in new)
         return Fix(title, (TextEdit(end, text),))
+
+
+def _toml_key(name: str) -> str:
+    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else json.dumps(name, ensure_ascii=False)
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:

@@ -3,37 +3,22 @@
 from dataclasses import dataclass, replace
 from typing import Any
 
-from kernel_forge.domain.errors import ExpressionError
-from kernel_forge.domain.expression import Expression
 from kernel_forge.domain.finding import Finding, Fix, Severity
 from kernel_forge.domain.spec import (
-    BufferArg,
     KernelReference,
     KernelSpec,
-    LaunchSpec,
-    Reference,
-    Role,
-    Tolerance,
-    Tunable,
 )
 from kernel_forge.domain.text import Position, Range, TextEdit
 from kernel_forge.source import CommentBlock, SourceFile
-from kernel_forge.spec.arguments import ArgumentReader, Names
-from kernel_forge.spec.binding import check_cases
-from kernel_forge.spec.block_model import Block, LaunchTable
-from kernel_forge.spec.launches import LaunchReader
-from kernel_forge.spec.problems import BlockText, listing, nearest
+from kernel_forge.spec.block_model import Block
+from kernel_forge.spec.block_reader import BlockReader, SpecDraft
+from kernel_forge.spec.problems import BlockText, nearest
 from kernel_forge.spec.references import (
-    declared_outputs,
-    is_kernel,
-    names_read,
-    read_references,
     reference_path,
 )
 from kernel_forge.spec.sidecar import read_sidecar
 from kernel_forge.spec.signature import Instance, find_instance, kernel_name
 from kernel_forge.spec.toml_document import TomlProblem, parse_toml
-from kernel_forge.spec.tunables import read_tunables
 from kernel_forge.spec.validation import validate
 
 
@@ -47,16 +32,6 @@ class SpecReading:
     def spec_of(self, kernel: str) -> KernelSpec | None:
         """The spec of the kernel of that name."""
         return next((s for s in self.specs if s.kernel == kernel), None)
-
-
-@dataclass
-class _Draft:
-    """A spec whose kernel references are not resolved yet."""
-
-    block: BlockText
-    model: Block
-    spec: KernelSpec | None
-    kernel_references: dict[str, str]
 
 
 def read_specs(source: SourceFile, sidecar: tuple[str, str] | None = None) -> SpecReading:
@@ -95,7 +70,7 @@ def _comment_block(source: SourceFile, comment: CommentBlock) -> BlockText | Fin
     return BlockText(source.path, comment.toml, comment, document)
 
 
-def _read_block(block: BlockText, source: SourceFile) -> _Draft | None:
+def _read_block(block: BlockText, source: SourceFile) -> SpecDraft | None:
     data: Any = block.document.data
     for part in block.prefix:
         data = data[part]
@@ -105,7 +80,7 @@ def _read_block(block: BlockText, source: SourceFile) -> _Draft | None:
     instance = _instance(block, model, source)
     if instance is None:
         return None
-    return _Reader(block, model, source, instance).read()
+    return BlockReader(block, model, source, instance).read()
 
 
 def _instance(block: BlockText, model: Block, source: SourceFile) -> Instance | None:
@@ -126,165 +101,8 @@ def _instance(block: BlockText, model: Block, source: SourceFile) -> Instance | 
     return None
 
 
-class _Reader:
-    """Reads one validated block against one kernel."""
-
-    def __init__(self, block: BlockText, model: Block, source: SourceFile, instance: Instance) -> None:
-        self.block, self.model, self.source, self.instance = block, model, source, instance
-        self.sizes = tuple(model.cases[0])
-        self.tunable_names = tuple(n for n in model.tune if n != "where")
-
-    def read(self) -> _Draft:
-        """The draft; its spec is None where a problem stands in the way."""
-        launches = self._launch_instances()
-        params = [p for _, instance, _ in launches for p in instance.kernel.params]
-        writable = tuple(
-            dict.fromkeys(
-                name
-                for (_, instance, names) in launches
-                for p, name in zip(instance.kernel.params, names, strict=True)
-                if p.is_pointer and not p.is_const
-            )
-        )
-        texts = declared_outputs(self.model, writable, self.block)
-        arg_names = tuple(dict.fromkeys(n for _, _, names in launches for n in names))
-        symbol_names = tuple(s.name for s in self.source.symbols if s.name in self.model.args)
-        known = tuple(dict.fromkeys((*arg_names, *symbol_names, *self.sizes)))
-        read = frozenset(n for text in texts.values() for n in names_read(text, known))
-        names = Names(self.sizes, self.tunable_names, frozenset(texts), read)
-        reader = ArgumentReader(self.block, self.model, self.source, names)
-        for _, instance, passed in launches:
-            for param, name in zip(instance.kernel.params, passed, strict=True):
-                reader.add(param, name, instance, only_launch=len(launches) == 1)
-        reader.add_symbols()
-        if params or not self.block.has_errors:
-            reader.report_unused()
-        args = reader.args
-        outputs = tuple(n for n, a in args.items() if isinstance(a, BufferArg) and a.role in (Role.OUT, Role.INOUT))
-        scalars = frozenset(n for n, a in args.items() if not isinstance(a, BufferArg))
-        tunables = read_tunables(self.block, self.model, self.source, self.instance, self.tunable_names)
-        in_reach = scalars | frozenset(self.sizes) | frozenset(self.tunable_names)
-        made = self._launches(launches, in_reach)
-        complete = not self.block.has_errors
-        references = read_references(self.block, self.model, texts, known, outputs) if complete else {}
-        kernels = {o: t.rpartition(":")[2].strip() for o, t in texts.items() if is_kernel(t) and o in outputs}
-        spec = None
-        if not self.block.has_errors:
-            spec = self._spec(reader, made, references, tunables)
-            spec = check_cases(self.block, spec)
-        return _Draft(self.block, self.model, spec, kernels)
-
-    def _launch_instances(self) -> list[tuple[LaunchTable | None, Instance, tuple[str, ...]]]:
-        tables: list[LaunchTable | None] = [*self.model.launch] or [None]
-        found: list[tuple[LaunchTable | None, Instance, tuple[str, ...]]] = []
-        for i, table in enumerate(tables):
-            instance = self.instance
-            if table is not None and table.kernel is not None:
-                other = find_instance(table.kernel, self.source)
-                if not isinstance(other, Instance):
-                    near = nearest(kernel_name(table.kernel), [k.name for k in self.source.kernels])
-                    hint = f"; did you mean {near}?" if near else ""
-                    self.block.add("KF105", f"{other}{hint}", (*self._launch_path(i), "kernel"))
-                    continue
-                instance = other
-            names = self._passed(table, instance, i)
-            if names is not None:
-                found.append((table, instance, names))
-        return found
-
-    def _launch_path(self, i: int) -> tuple[str | int, ...]:
-        is_array = (*self.block.prefix, "launch", 0) in self.block.document.keys or (
-            *self.block.prefix,
-            "launch",
-            0,
-        ) in self.block.document.values
-        return ("launch", i) if is_array else ("launch",)
-
-    def _passed(self, table: LaunchTable | None, instance: Instance, i: int) -> tuple[str, ...] | None:
-        params = instance.kernel.params
-        given = table.args if table is not None else None
-        if given is None:
-            return tuple(p.name for p in params)
-        path = (*self._launch_path(i), "args")
-        if isinstance(given, list):
-            if len(given) != len(params):
-                message = f"{instance.kernel.name} has {len(params)} parameters, {len(given)} arguments are listed"
-                self.block.add("KF113", message, path)
-                return None
-            return tuple(given)
-        names = {p.name for p in params}
-        for key in given:
-            if key not in names:
-                near = nearest(key, names)
-                hint = f"; did you mean {near}?" if near else f"; parameters are {listing(names)}"
-                self.block.add(
-                    "KF113", f"{key} is no parameter of {instance.kernel.name}{hint}", (*path, key), key=True
-                )
-                return None
-        return tuple(given.get(p.name, p.name) for p in params)
-
-    def _launches(
-        self, launches: list[tuple[LaunchTable | None, Instance, tuple[str, ...]]], known: frozenset[str]
-    ) -> tuple[LaunchSpec, ...]:
-        reader = LaunchReader(self.block, self.source, known)
-        made = []
-        for i, (table, instance, names) in enumerate(launches):
-            launch = reader.read(table, instance, names, self._launch_path(i))
-            if launch is not None:
-                made.append(launch)
-        return tuple(made)
-
-    def _spec(
-        self,
-        reader: ArgumentReader,
-        launches: tuple[LaunchSpec, ...],
-        references: dict[str, Reference],
-        tunables: tuple[Tunable, ...],
-    ) -> KernelSpec:
-        tolerance = self.model.tolerance
-        tune_where: list[str] = [str(w) for w in self.model.tune.get("where", [])]
-        macros = {m.name for m in self.source.macros}
-        return KernelSpec(
-            kernel=self.instance.kernel.name,
-            path=self.source.path,
-            block_path=self.block.path,
-            block_range=self.block.block.range if self.block.block is not None else self.block.range_of((), key=True),
-            name_range=self.instance.kernel.name_range,
-            args=tuple(reader.args.values()),
-            launches=launches,
-            references=references,
-            cases=tuple(dict(c) for c in self.model.cases),
-            where=self._constraints(self.model.where, ("where",)),
-            tunables=tunables,
-            tune_where=self._constraints(tune_where, ("tune", "where")),
-            tolerance=None if tolerance is None else Tolerance(float(tolerance.absolute), float(tolerance.relative)),
-            baseline=self.model.baseline,
-            gate=self.model.gate,
-            macro_tunables=frozenset(
-                n for n in self.tunable_names if n in macros or n not in self.instance.template_args
-            ),
-        )
-
-    def _constraints(self, texts: list[str], path: tuple[str, ...]) -> tuple[Expression, ...]:
-        found = []
-        known: set[str] = {*self.sizes, *self.tunable_names}
-        for i, text in enumerate(texts):
-            try:
-                expression = Expression.parse(text)
-            except ExpressionError as error:
-                self.block.add_expression("KF109", error, (*path, i))
-                continue
-            unknown = sorted(expression.names - known)
-            if unknown:
-                message = f"{unknown[0]} is no size or tunable (known are {listing(sorted(known))})"
-                self.block.add("KF109", message, (*path, i), within=expression.place_of(unknown[0]))
-                continue
-            found.append(expression)
-        return tuple(found)
-
-
-def _refuse_duplicates(drafts: list[_Draft]) -> None:
-    seen: dict[str, _Draft] = {}
+def _refuse_duplicates(drafts: list[SpecDraft]) -> None:
+    seen: dict[str, SpecDraft] = {}
     for draft in drafts:
         if draft.spec is None:
             continue
@@ -297,7 +115,7 @@ def _refuse_duplicates(drafts: list[_Draft]) -> None:
             draft.spec = None
 
 
-def _resolve_kernel_references(drafts: list[_Draft]) -> list[KernelSpec]:
+def _resolve_kernel_references(drafts: list[SpecDraft]) -> list[KernelSpec]:
     by_name = {d.spec.kernel: d.spec for d in drafts if d.spec is not None}
     specs = []
     for draft in drafts:

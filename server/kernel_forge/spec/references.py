@@ -57,16 +57,22 @@ def is_kernel(text: str) -> bool:
 
 
 def read_references(
-    block: BlockText, model: Block, texts: Mapping[str, str], known: tuple[str, ...], outputs: tuple[str, ...]
+    block: BlockText,
+    model: Block,
+    texts: Mapping[str, str],
+    known: tuple[str, ...],
+    outputs: tuple[str, ...],
+    writable: tuple[str, ...],
 ) -> dict[str, Reference]:
-    """The references that are no other kernel; problems are noted."""
+    """The references that are no other kernel; problems are noted. ``writable`` could be outputs."""
     found: dict[str, Reference] = {}
     for output, text in texts.items():
         path = reference_path(model, output)
         if output not in outputs:
-            near = nearest(output, outputs)
+            candidates = outputs or writable
+            near = nearest(output, candidates)
             fixes = (block.rename_fix(path, near),) if near and len(path) > 1 else ()
-            hint = f"; did you mean {near}?" if near else f"; outputs are {listing(outputs)}"
+            hint = f"; did you mean {near}?" if near else f"; outputs are {listing(candidates)}"
             block.add("KF111", f"{output} is no output of the kernel{hint}", path, key=True, fixes=fixes)
             continue
         location = block.location_of(path)
