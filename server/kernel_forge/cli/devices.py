@@ -3,13 +3,20 @@
 import argparse
 import json
 
-from kernel_forge.ports import Device
+from kernel_forge.cli.output import may_be_closed
+from kernel_forge.ports import Device, DeviceInfo
 
 
 def devices_command(options: argparse.Namespace, devices: list[Device]) -> int:
     """List the devices; 0 when one is usable, else 3."""
     infos = [device.info() for device in devices]
-    if options.json:
+    with may_be_closed():
+        _print(infos, as_json=options.json)
+    return 0 if any(i.unavailable is None for i in infos) else 3
+
+
+def _print(infos: list[DeviceInfo], *, as_json: bool) -> None:
+    if as_json:
         rows = [
             {
                 "name": i.name,
@@ -27,4 +34,3 @@ def devices_command(options: argparse.Namespace, devices: list[Device]) -> int:
             print(f"{info.name}: {info.description} ({state})")
             for name, value in info.facts.items():
                 print(f"  {name}: {value}")
-    return 0 if any(i.unavailable is None for i in infos) else 3

@@ -5,6 +5,7 @@ import sys
 from collections.abc import Callable, Sequence
 
 from kernel_forge import __version__
+from kernel_forge.cli.options import folder, seconds, seed
 from kernel_forge.domain.errors import DeviceUnavailable, InternalError, UsageError
 from kernel_forge.ports import Device
 
@@ -36,8 +37,6 @@ def run(
     except KeyboardInterrupt:
         print("kernel-forge: interrupted", file=sys.stderr)
         return INTERRUPTED
-    except BrokenPipeError:
-        return GOOD
 
 
 def _dispatch(
@@ -79,10 +78,12 @@ def _parser() -> argparse.ArgumentParser:
     verify = commands.add_parser("verify", help="differential verification of the kernels of a file")
     verify.add_argument("targets", nargs="+", metavar="FILE[:KERNEL]", help="a .cu file, one kernel of it, or a folder")
     verify.add_argument("--device", default="auto", help="where to run (see `kernel-forge devices`)")
-    verify.add_argument("--seed", type=int, help="repeat the verification that used this seed")
+    verify.add_argument("--seed", type=seed, help="repeat the verification that used this seed")
     verify.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="value of a tunable")
-    verify.add_argument("--time-limit", type=float, default=120.0, metavar="S", help="seconds for one kernel")
-    verify.add_argument("-I", dest="include", action="append", default=[], metavar="DIR", help="folder for #include")
+    verify.add_argument("--time-limit", type=seconds, default=120.0, metavar="S", help="seconds for one kernel")
+    verify.add_argument(
+        "-I", dest="include", type=folder, action="append", default=[], metavar="DIR", help="folder for #include"
+    )
     verify.add_argument("-D", dest="define", action="append", default=[], metavar="NAME[=VALUE]", help="macro")
     verify.add_argument("--json", action="store_true", help="print one JSON report (schema 1) instead of text")
     verify.add_argument("--quiet", action="store_true", help="print failures only")

@@ -3,6 +3,7 @@
 import argparse
 import json
 
+from kernel_forge.cli.output import may_be_closed, warn
 from kernel_forge.cli.targets import find_targets
 from kernel_forge.domain.errors import UsageError
 from kernel_forge.source import parse
@@ -11,7 +12,7 @@ from kernel_forge.spec import draft_block, json_schema
 
 def spec_command(options: argparse.Namespace) -> int:
     """Print the drafted block, or insert it with ``--write``."""
-    target = find_targets([options.target])[0]
+    target = find_targets([options.target], warn)[0]
     if target.kernel is None:
         kernels = ", ".join(k.name for k in parse(target.text, str(target.path)).kernels) or "none"
         raise UsageError(f"name the kernel: {target.path.name}:KERNEL (the file has: {kernels})")
@@ -20,7 +21,8 @@ def spec_command(options: argparse.Namespace) -> int:
         raise UsageError(f"{target.kernel} has a spec block already")
     draft = draft_block(source, target.kernel)
     if not options.write:
-        print(draft.edit.new_text, end="")
+        with may_be_closed():
+            print(draft.edit.new_text, end="")
         return 0
     at = source.offset(draft.edit.range.start)
     with target.path.open("w", encoding="utf-8", newline="") as file:
@@ -32,5 +34,6 @@ def spec_command(options: argparse.Namespace) -> int:
 
 def schema_command() -> int:
     """Print the JSON schema of spec blocks."""
-    print(json.dumps(json_schema(), indent=2))
+    with may_be_closed():
+        print(json.dumps(json_schema(), indent=2))
     return 0

@@ -4,6 +4,7 @@ import argparse
 import asyncio
 import json
 import signal
+from dataclasses import replace
 from typing import assert_never
 
 from rich.console import Console
@@ -11,14 +12,16 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn
 from rich.text import Text
 
 from kernel_forge import __version__
+from kernel_forge.cli.options import defines, settings
+from kernel_forge.cli.output import ReportConsole, may_be_closed, warn
 from kernel_forge.cli.targets import Target, find_targets
 from kernel_forge.domain import event
 from kernel_forge.domain.errors import DeviceUnavailable, InternalError, UsageError
-from kernel_forge.domain.expression import Expression, Number
+from kernel_forge.domain.expression import Number
 from kernel_forge.domain.finding import Finding, Severity
 from kernel_forge.domain.outcome import Passed, Unavailable, Verdict
 from kernel_forge.domain.text import Range
-from kernel_forge.jobs.client import JobCancelled, JobClient, JobFailed
+from kernel_forge.jobs.client import JobCancelled, JobClient, JobEnd, JobFailed
 from kernel_forge.jobs.requests import FileReport, VerifyRequest
 from kernel_forge.source import SourceFile, parse
 from kernel_forge.spec import SpecReading, read_specs
@@ -26,72 +29,100 @@ from kernel_forge.views.console import finding_lines, verdict_lines
 from kernel_forge.views.findings import findings_of
 from kernel_forge.views.report_json import report_json
 
+WRONG_USE = 2
 Shown = list[tuple[Verdict, tuple[Finding, ...]]]
 
 
 def verify_command(options: argparse.Namespace) -> int:
     """Verify every target; see :mod:`kernel_forge.cli` for the exit code."""
-    targets = find_targets(options.targets)
-    readings = [_read(target, only_file=len(targets) == 1) for target in targets]
-    reports = asyncio.run(_run_all(options, targets))
-    console = Console(highlight=False, soft_wrap=True)
+    targets = find_targets(options.targets, warn)
+    pairs = [_read(target, only_file=len(targets) == 1) for target in targets]
+    targets = [target for target, _, _ in pairs]
+    readings = [reading for _, _, reading in pairs]
+    if not any(reading.specs or reading.problems for reading in readings):
+        raise UsageError(f"none of the {len(targets)} files has a spec block, so there is nothing to verify")
+    # A spec that could not be read may have had the tunable that is asked for.
+    judged = None if any(r.problems for r in readings) else [t for r in readings for s in r.specs for t in s.tunables]
+    configuration = settings(options.set, judged)
+    requests = [_request(options, target, configuration) for target in targets]
+    reports = _reports(asyncio.run(_run_all(requests, hidden=options.json)), targets)
+    code = _exit_code(reports)
+    if code == WRONG_USE:
+        warn("nothing was verified")
+    with may_be_closed():
+        _show(options, pairs, reports)
+    return code
+
+
+def _show(
+    options: argparse.Namespace, pairs: list[tuple[Target, SourceFile, SpecReading]], reports: list[FileReport]
+) -> None:
+    console = ReportConsole(highlight=False, soft_wrap=True)
     files = []
-    for target, (source, reading), report in zip(targets, readings, reports, strict=True):
+    for (target, source, reading), report in zip(pairs, reports, strict=True):
         shown: Shown = [(v, _findings(v, source, reading)) for v in report.verdicts]
         files.append((str(target.path), report.problems, shown))
         if not options.json:
             _print(console, source, report, shown, quiet=options.quiet)
     if options.json:
         print(json.dumps(report_json(files, __version__), indent=2, allow_nan=False))
-    return _exit_code(reports)
 
 
-def _read(target: Target, *, only_file: bool) -> tuple[SourceFile, SpecReading]:
+def _read(target: Target, *, only_file: bool) -> tuple[Target, SourceFile, SpecReading]:
     source = parse(target.text, str(target.path))
     reading = read_specs(source, target.sidecar)
     name = target.path.name
-    if target.kernel is not None and reading.spec_of(target.kernel) is None and not reading.problems:
-        known = ", ".join(s.kernel for s in reading.specs) or "none"
-        raise UsageError(f"{name} has no spec for a kernel {target.kernel} (it has: {known})")
-    if only_file and not reading.specs and not reading.problems:
+    if target.kernel is not None:
+        spec = reading.spec_of(target.kernel) or reading.spec_of(_in_namespace(source, target.kernel))
+        if spec is not None:
+            target = replace(target, kernel=spec.kernel)
+        elif not reading.problems:
+            known = ", ".join(s.kernel for s in reading.specs) or "none"
+            raise UsageError(f"{name} has no spec for a kernel {target.kernel} (it has: {known})")
+    elif only_file and not reading.specs and not reading.problems:
         kernels = ", ".join(k.name for k in source.kernels)
         hint = f"draft one with: kernel-forge spec {name}:{source.kernels[0].name} --write" if kernels else ""
         found = f"it has the kernels {kernels}" if kernels else "it has no kernel either"
         raise UsageError(f"{name} has no spec block, so there is nothing to verify; {found}. {hint}".rstrip())
-    return source, reading
+    return target, source, reading
 
 
-async def _run_all(options: argparse.Namespace, targets: list[Target]) -> list[FileReport]:
+def _in_namespace(source: SourceFile, asked: str) -> str:
+    """The other way to write a kernel's name: ``k`` for ``ns::k``, and back."""
+    for kernel in source.kernels:
+        names = (kernel.name, kernel.qualified_name)
+        if asked in names:
+            return names[1] if asked == names[0] else names[0]
+    return asked
+
+
+async def _run_all(requests: list[VerifyRequest], *, hidden: bool) -> list[JobEnd]:
     client = JobClient()
     client.warm_up()
     loop = asyncio.get_running_loop()
     main = asyncio.current_task()
     if main is not None:
         loop.add_signal_handler(signal.SIGTERM, main.cancel)
-    reports = []
+    ends: list[JobEnd] = []
     console = Console(stderr=True)
     columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(bar_width=20))
-    hidden = options.json or not console.is_terminal
     try:
-        with Progress(*columns, console=console, transient=True, disable=hidden) as bar:
+        with Progress(*columns, console=console, transient=True, disable=hidden or not console.is_terminal) as bar:
             task = bar.add_task("starting", total=None)
 
             def report(step: event.Progress) -> None:
                 bar.update(task, description=step.message, completed=step.done, total=step.total or None)
 
-            for target in targets:
-                request = _request(options, target)
-                specs = max(1, target.text.count("/// kernel-forge"))
-                end = await client.run(request, report, request.time_limit * specs + 60)
-                reports.append(_report(end))
+            for request in requests:
+                ends.append(await client.run(request, report, request.wall_limit))
     except asyncio.CancelledError:
         raise KeyboardInterrupt from None
     finally:
         await client.close()
-    return reports
+    return ends
 
 
-def _request(options: argparse.Namespace, target: Target) -> VerifyRequest:
+def _request(options: argparse.Namespace, target: Target, configuration: dict[str, Number]) -> VerifyRequest:
     return VerifyRequest(
         path=str(target.path),
         text=target.text,
@@ -99,28 +130,29 @@ def _request(options: argparse.Namespace, target: Target) -> VerifyRequest:
         kernel=target.kernel,
         device=options.device,
         seed=options.seed,
-        configuration=dict(_setting(text) for text in options.set),
+        configuration=configuration,
         include_dirs=tuple(options.include),
-        defines=dict(_define(text) for text in options.define),
+        defines=defines(options.define),
         time_limit=options.time_limit,
     )
 
 
-def _setting(text: str) -> tuple[str, Number]:
-    name, equals, value = text.partition("=")
-    if not equals or not name.isidentifier():
-        raise UsageError(f"--set {text}: write NAME=VALUE, for example --set BLOCK=128")
-    return name, Expression.parse(value).evaluate({})
+def _reports(ends: list[JobEnd], targets: list[Target]) -> list[FileReport]:
+    """The reports of all files; a job without one is a problem of its file, and an error where all jobs are such."""
+    if not any(isinstance(end, FileReport) for end in ends):
+        return [_report(end) for end in ends]
+    reports = []
+    for end, target in zip(ends, targets, strict=True):
+        try:
+            reports.append(_report(end))
+        except (UsageError, DeviceUnavailable, InternalError) as error:
+            code = "KF902" if isinstance(error, DeviceUnavailable) else "KF901"
+            problem = Finding(code, Severity.ERROR, str(error), str(target.path), Range.of_line(0))
+            reports.append(FileReport((problem,), ()))
+    return reports
 
 
-def _define(text: str) -> tuple[str, str]:
-    name, equals, value = text.partition("=")
-    if not name.isidentifier():
-        raise UsageError(f"-D {text}: write NAME or NAME=VALUE")
-    return name, value if equals else "1"
-
-
-def _report(end: FileReport | JobFailed | JobCancelled) -> FileReport:
+def _report(end: JobEnd) -> FileReport:
     match end:
         case FileReport():
             return end
@@ -168,4 +200,6 @@ def _exit_code(reports: list[FileReport]) -> int:
     errors = any(p.severity is Severity.ERROR for r in reports for p in r.problems)
     if errors or any(not isinstance(v.outcome, Passed | Unavailable) for v in verdicts):
         return 1
+    if not verdicts:
+        return WRONG_USE
     return 3 if any(isinstance(v.outcome, Unavailable) for v in verdicts) else 0

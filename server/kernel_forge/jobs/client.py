@@ -47,14 +47,17 @@ class _Worker:
 
     @staticmethod
     async def start(command: tuple[str, ...]) -> "_Worker":
-        process = await asyncio.create_subprocess_exec(
-            *command,
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-            start_new_session=True,
-            limit=LINE_LIMIT,
-        )
+        try:
+            process = await asyncio.create_subprocess_exec(
+                *command,
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.PIPE,
+                start_new_session=True,
+                limit=LINE_LIMIT,
+            )
+        except OSError as error:
+            raise InternalError(f"the job worker cannot be started: {command[0]}: {error.strerror or error}") from error
         worker = _Worker(process)
         try:
             hello = await asyncio.wait_for(worker.read(), START_TIMEOUT)
@@ -110,6 +113,7 @@ class JobClient:
     def __init__(self, command: tuple[str, ...] = COMMAND) -> None:
         self._command = command
         self._spare: asyncio.Task[_Worker] | None = None
+        self._starting: set[asyncio.Task[_Worker]] = set()
         self._busy: set[_Worker] = set()
         self._numbers = 0
         self._closed = False
@@ -153,7 +157,18 @@ class JobClient:
         if spare is None:
             raise InternalError("the job client is closed")
         self._spare = None
-        worker = await spare
+        self._starting.add(spare)
+        try:
+            worker = await spare
+        except asyncio.CancelledError:
+            if self._closed:
+                raise InternalError("the job client is closed") from None
+            raise
+        finally:
+            self._starting.discard(spare)
+        if self._closed:
+            await worker.kill()
+            raise InternalError("the job client is closed")
         if worker.process.returncode is not None:
             worker = await _Worker.start(self._command)
         self._busy.add(worker)
@@ -178,8 +193,9 @@ class JobClient:
     async def close(self) -> None:
         """Kill every worker."""
         self._closed = True
-        spare, self._spare = self._spare, None
-        if spare is not None:
+        tasks = {*self._starting, *((self._spare,) if self._spare is not None else ())}
+        self._spare = None
+        for spare in tasks:
             with contextlib.suppress(asyncio.CancelledError, InternalError):
                 if spare.done():
                     await spare.result().kill()

@@ -72,7 +72,7 @@ def from_line(line: bytes) -> Message:
     """
     try:
         data = json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         raise InternalError(f"not a message: {line[:200]!r}") from None
     kind = _KINDS.get(str(data.get("type"))) if isinstance(data, dict) else None
     if kind is None:

@@ -1,10 +1,15 @@
 """What is asked of a job and what comes back: plain values, so that an owner need not import what does the work."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from kernel_forge.domain.finding import Finding
 from kernel_forge.domain.outcome import Verdict
+
+MARGIN_SECONDS = 30.0
+_BLOCK = re.compile(r"///\s*kernel-forge")
+_TABLE = re.compile(r"^\s*\[kernels\.", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -33,6 +38,19 @@ class VerifyRequest:
     defines: Mapping[str, str] = field(default_factory=dict)
     flags: tuple[str, ...] = ()
     time_limit: float = 120.0
+
+    @property
+    def spec_count(self) -> int:
+        """How many kernels the job will verify at most, read off without parsing; at least 1."""
+        if self.kernel is not None:
+            return 1
+        tables = len(_TABLE.findall(self.sidecar[1])) if self.sidecar is not None else 0
+        return max(1, len(_BLOCK.findall(self.text)) + tables)
+
+    @property
+    def wall_limit(self) -> float:
+        """Seconds after which the whole job is stopped."""
+        return self.time_limit * self.spec_count + MARGIN_SECONDS
 
 
 @dataclass(frozen=True)

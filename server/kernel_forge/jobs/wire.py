@@ -13,6 +13,8 @@ from enum import Enum
 from functools import cache
 from typing import Any
 
+import numpy as np
+
 from kernel_forge.domain.errors import InternalError
 
 VERSION = 1
@@ -26,6 +28,9 @@ def encode(value: Any) -> Any:
         return {"type": type(value).__name__, **fields}
     if isinstance(value, Enum):
         return value.value
+    if isinstance(value, np.generic):
+        plain = value.item()
+        return encode(float(plain) if isinstance(plain, np.generic) else plain)
     if isinstance(value, Mapping):
         return {str(k): encode(v) for k, v in value.items()}
     if isinstance(value, tuple | list):
@@ -55,7 +60,10 @@ def decode(kind: Any, data: Any) -> Any:
     if dataclasses.is_dataclass(kind) and isinstance(kind, type):
         return _decode_dataclass(kind, data)
     if isinstance(kind, type) and issubclass(kind, Enum):
-        return kind(data)
+        try:
+            return kind(data)
+        except ValueError:
+            raise InternalError(f"{kind.__name__} has no value {data!r}") from None
     return _decode_scalar(kind, data)
 
 
@@ -83,7 +91,7 @@ def _decode_union(arguments: tuple[Any, ...], data: Any) -> Any:
     for option in arguments:
         try:
             return decode(option, data)
-        except (InternalError, ValueError):
+        except InternalError:
             continue
     raise InternalError(f"{data!r} fits none of {arguments}")
 

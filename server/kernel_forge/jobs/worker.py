@@ -1,5 +1,6 @@
 """The worker process: does one job after the other and tells about it on its standard output."""
 
+import contextlib
 import ctypes
 import os
 import resource
@@ -28,7 +29,7 @@ def serve(find_device: Callable[[str], Device]) -> None:
     """
     output = _take_stdout()
     _die_with_parent()
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY_LIMIT, MEMORY_LIMIT))
+    _limit_memory()
     output.write(to_line(HELLO))
     output.flush()
     for line in sys.stdin.buffer:
@@ -48,22 +49,29 @@ def _do(job: Job, find_device: Callable[[str], Device], output: BinaryIO) -> Non
             output.write(to_line(Stepped(job.number, progress)))
             output.flush()
 
-    answer: Done | Failed
     try:
         device = find_device(job.request.device)
-        answer = Done(job.number, verify_file(job.request, device, report))
+        line = to_line(Done(job.number, verify_file(job.request, device, report)))
     except DeviceUnavailable as error:
-        answer = Failed(job.number, "unavailable", str(error))
+        line = to_line(Failed(job.number, "unavailable", str(error)))
     except UsageError as error:
-        answer = Failed(job.number, "usage", str(error))
+        line = to_line(Failed(job.number, "usage", str(error)))
     except MemoryError:
-        answer = Failed(job.number, "usage", f"the job needs more than {MEMORY_LIMIT >> 30} GiB; use smaller cases")
+        message = f"the job needs more than {MEMORY_LIMIT >> 30} GiB; use smaller cases"
+        line = to_line(Failed(job.number, "usage", message))
     except KernelForgeError as error:
-        answer = Failed(job.number, "internal", str(error))
+        line = to_line(Failed(job.number, "internal", str(error)))
     except Exception:  # our bug: the owner gets the trace and the worker goes on
-        answer = Failed(job.number, "internal", traceback.format_exc())
-    output.write(to_line(answer))
+        line = to_line(Failed(job.number, "internal", traceback.format_exc()))
+    output.write(line)
     output.flush()
+
+
+def _limit_memory() -> None:
+    _, hard = resource.getrlimit(resource.RLIMIT_AS)
+    limit = MEMORY_LIMIT if hard == resource.RLIM_INFINITY else min(hard, MEMORY_LIMIT)
+    with contextlib.suppress(OSError, ValueError):  # a system without this limit
+        resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
 
 
 def _take_stdout() -> BinaryIO:

@@ -1,6 +1,6 @@
 """Hovers in Markdown."""
 
-from kernel_forge.domain.outcome import Mismatch, Passed, Verdict
+from kernel_forge.domain.outcome import Mismatch, Passed, Unavailable, Verdict
 from kernel_forge.domain.spec import (
     BufferArg,
     ExpressionReference,
@@ -33,6 +33,8 @@ def _verdict(verdict: Verdict | None, *, stale: bool) -> str:
             f"✓ Verified, **{verdict.basis}**: {outcome.cases} cases, {outcome.runs} runs, "
             f"{seconds_text(verdict.seconds)}; worst error {worst:.0%} of the tolerance."
         )
+    elif isinstance(outcome, Unavailable):
+        lines.append(f"? **{problem(outcome)}**: {sentence(outcome)}")
     else:
         lines.append(f"✗ **{problem(outcome)}** ({verdict.basis}): {sentence(outcome)}")
         if verdict.case is not None:

@@ -6,7 +6,7 @@ Within one ``schema`` number keys are added, never removed or given another mean
 from typing import Any
 
 from kernel_forge.domain.finding import Finding
-from kernel_forge.domain.outcome import CaseId, Outcome, Passed, Thread, Verdict
+from kernel_forge.domain.outcome import BarrierDivergence, CaseId, Outcome, Passed, RaceFound, Thread, Verdict
 from kernel_forge.domain.text import Location, Range
 from kernel_forge.views.words import sentence
 
@@ -103,6 +103,8 @@ def _outcome(outcome: Outcome) -> dict[str, Any]:
     location = getattr(outcome, "location", None)
     if isinstance(location, Location):
         data["location"] = _range(location.path, location.range)
+    if isinstance(outcome, RaceFound | BarrierDivergence):
+        data["locations"] = [_range(place.path, place.range) for place in outcome.locations]
     if isinstance(outcome, Passed):
         data["worst"] = {k: _plain(v) for k, v in outcome.worst.items()}
     return data
