@@ -71,7 +71,7 @@ class Expanding(np.ndarray[tuple[int, ...], np.dtype[Any]]):
         origin = inputs[0].subtracted if isinstance(inputs[0], Expanding) else None
         if function not in _SQUARES or origin is None:
             return None, None
-        twice = function is np.square or (function is np.multiply and inputs[0] is inputs[1])
+        twice = function is np.square or (function is np.multiply and _same(*inputs))
         twice = twice or (function in (np.power, np.float_power) and np.ndim(inputs[1]) == 0 and inputs[1] == 2)
         return None, origin if twice else None
 
@@ -83,6 +83,11 @@ class Expanding(np.ndarray[tuple[int, ...], np.dtype[Any]]):
         if out:
             np.copyto(_plain(out[0]), moved)
         return moved
+
+
+def _same(a: Any, b: Any) -> bool:
+    both = isinstance(b, Expanding) and b.subtracted is not None
+    return a is b or (both and np.array_equal(_plain(a), _plain(b), equal_nan=True))
 
 
 def _plain(value: Any) -> Any:

@@ -1,7 +1,7 @@
 """The smallest case that still fails in the same way."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from dataclasses import replace
 
 from kernel_forge.domain.finding import Finding
@@ -27,11 +27,13 @@ def shrink(checker: CaseChecker, case: PlannedCase, failure: CaseFailure, deadli
     best = failure
     attempts = 0
     progress = True
-    while progress and attempts < MAX_ATTEMPTS:
+    tried: set[tuple[int, ...]] = set()
+    while progress:
         progress = False
-        for sizes in _smaller(best.bound.sizes):
+        for sizes in _smaller(best.bound.sizes, tried):
             if attempts >= MAX_ATTEMPTS or time.monotonic() > end:
                 return best
+            tried.add(tuple(sizes.values()))
             if not is_legal(checker.spec, sizes):
                 continue
             bound = bind(checker.spec, sizes, best.bound.configuration)
@@ -47,12 +49,19 @@ def shrink(checker: CaseChecker, case: PlannedCase, failure: CaseFailure, deadli
     return best
 
 
-def _smaller(sizes: Sizes) -> Iterator[dict[str, int]]:
-    """Candidates below ``sizes``, bold ones first."""
-    for name, value in sizes.items():
-        for candidate in dict.fromkeys((1, value // 8, value // 2, value - value // 4, value - 1)):
-            if 0 < candidate < value:
-                yield {**sizes, name: candidate}
+def _smaller(sizes: Sizes, tried: Set[tuple[int, ...]]) -> Iterator[dict[str, int]]:
+    """Candidates below ``sizes`` that were not tried, bold ones first; halfway from what was tried before the last."""
+    for place, (name, value) in enumerate(sizes.items()):
+        low = max((t[place] for t in tried if t[place] < value and _at(sizes, t, place)), default=0)
+        for candidate in dict.fromkeys((1, value // 8, value // 2, (low + value) // 2, value - 1)):
+            made = {**sizes, name: candidate}
+            if 0 < candidate < value and tuple(made.values()) not in tried:
+                yield made
+
+
+def _at(sizes: Sizes, tried: tuple[int, ...], place: int) -> bool:
+    """Whether ``tried`` differs from ``sizes`` at ``place`` only."""
+    return all(i == place or value == tried[i] for i, value in enumerate(sizes.values()))
 
 
 def _same_kind(a: CaseFailure, b: CaseFailure) -> bool:

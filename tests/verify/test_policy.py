@@ -1,0 +1,140 @@
+"""From cases to a verdict: order, budget, schedules, shrinking, repeatability."""
+
+import time
+from dataclasses import replace
+
+import numpy as np
+
+from kernel_forge.domain.launch import RunRequest, Schedule
+from kernel_forge.domain.outcome import Mismatch, Passed, RaceFound, TimedOut, Unavailable, Verdict
+from tests.verify import kernels
+from tests.verify.fake_device import FakeDevice, check
+from tests.verify.kernels import Flat
+
+
+def scale(x: Flat, y: Flat, n: int) -> None:
+    y[:] = np.float32(2.5) * x
+
+
+def breaks_from(first: int):  # type: ignore[no-untyped-def]
+    def kernel(x: Flat, y: Flat, n: int) -> None:
+        scale(x, y, n)
+        y[first:] += 1
+
+    return kernel
+
+
+def test_shrinking_ends_at_the_smallest_failing_case() -> None:
+    for first in (0, 1, 5, 36, 90):
+        verdict = check(*kernels.SCALE, breaks_from(first))
+        assert isinstance(verdict.outcome, Mismatch)
+        assert verdict.case is not None
+        assert verdict.case.sizes == {"n": first + 1}
+        assert verdict.outcome.index == (first,)
+
+
+def test_shrinking_keeps_the_kind_of_failure() -> None:
+    def two_faults(x: Flat, y: Flat, n: int) -> None:
+        if n > 40:
+            scale(x, y, n)
+            y[-1] += 1
+        elif n > 10:
+            pass  # another fault: nothing is written
+        else:
+            scale(x, y, n)
+
+    block = kernels.SCALE[1].replace("\n\n[args]", '\nwhere = ["n > 40 or n < 10"]\n\n[args]')
+    verdict = check(kernels.SCALE[0], block, two_faults)
+    assert verdict.case is not None
+    assert verdict.case.sizes == {"n": 41}
+
+
+def test_a_race_shows_in_another_order() -> None:
+    def kernel(x: Flat, y: Flat, n: int, *, request: RunRequest) -> None:
+        scale(x, y, n)
+        if request.schedule is Schedule.REVERSE and n > 3:
+            y[3] = np.nextafter(y[3], np.float32(9))  # within every tolerance
+
+    verdict = check(*kernels.SCALE, kernel, device=FakeDevice(kernel, wants_request=True))
+    assert isinstance(verdict.outcome, RaceFound)
+    assert "y[3]" in verdict.outcome.message
+    assert "reverse order" in verdict.outcome.message
+
+
+def test_a_case_too_large_to_emulate_is_named() -> None:
+    block = kernels.SCALE[1].replace("{ n = 100 }", "{ n = 100 }, { n = 40000000 }")
+    verdict = check(kernels.SCALE[0], block, scale, device=FakeDevice(scale, basis="emulated"))
+    assert isinstance(verdict.outcome, Passed)
+    assert any("n = 40000000" in label and "MiB" in reason for label, reason in verdict.skipped.items())
+
+
+def test_the_time_limit_names_what_was_left_out() -> None:
+    def slow(x: Flat, y: Flat, n: int) -> None:
+        time.sleep(0.02)
+        scale(x, y, n)
+
+    start = time.monotonic()
+    verdict = check(*kernels.SCALE, slow, time_limit=0.2)
+    assert time.monotonic() - start < 2
+    assert isinstance(verdict.outcome, Passed)
+    assert any("time limit" in reason for reason in verdict.skipped.values())
+
+
+def test_no_time_at_all_is_no_pass() -> None:
+    verdict = check(*kernels.SCALE, scale, time_limit=0.0)
+    assert isinstance(verdict.outcome, Unavailable)
+
+
+def test_a_time_out_at_the_first_case_fails() -> None:
+    def hangs(x: Flat, y: Flat, n: int):  # type: ignore[no-untyped-def]
+        return TimedOut(5.0, "did not end")
+
+    assert isinstance(check(*kernels.SCALE, hangs).outcome, TimedOut)
+
+
+def test_the_seed_repeats_bit_for_bit() -> None:
+    def traces(seed: int) -> tuple[list[tuple[object, ...]], Verdict]:
+        device = FakeDevice(scale)
+        verdict = check(*kernels.SCALE, scale, device=device, seed=seed)
+        return [
+            (
+                r.schedule,
+                r.schedule_seed,
+                r.poison_seed,
+                *(None if b.data is None else b.data.tobytes() for b in r.buffers),
+            )
+            for r in device.requests
+        ], replace(verdict, seconds=0.0)
+
+    assert traces(5) == traces(5)
+    assert traces(5)[0] != traces(6)[0]
+
+
+def test_a_fresh_seed_is_drawn_and_told() -> None:
+    a, b = (check(*kernels.SCALE, scale, seed=None).seed for _ in range(2))
+    assert a != b
+
+
+def test_a_pass_says_what_was_checked() -> None:
+    verdict = check(*kernels.SCALE, scale)
+    assert isinstance(verdict.outcome, Passed)
+    assert verdict.outcome.cases > 3
+    assert verdict.outcome.worst["y"] <= 1
+    assert "outputs move with the inputs" in verdict.checks
+    assert "same result in forward, reverse and random order of threads" in verdict.checks
+
+
+def test_tiny_results_that_round_to_zero_are_not_called_insensitive() -> None:
+    def product(x: Flat, y: Flat, n: int) -> None:
+        y[:] = x * np.float32(1e-30) * np.float32(1e-30)
+
+    block = kernels.SCALE[1].replace("2.5 * x", "x * 1e-30 * 1e-30")
+    assert isinstance(check(kernels.SCALE[0], block, product).outcome, Passed)
+
+
+def test_outputs_that_the_inputs_do_not_move_may_stay() -> None:
+    def ones(x: Flat, y: Flat, n: int) -> None:
+        y[:] = 1
+
+    block = kernels.SCALE[1].replace("2.5 * x", "np.ones(n)")
+    assert isinstance(check(kernels.SCALE[0], block, ones).outcome, Passed)

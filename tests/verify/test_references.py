@@ -1,0 +1,99 @@
+"""References that fail are the reference's fault, with a place."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from kernel_forge.domain.outcome import Passed, Unavailable, Verdict
+from kernel_forge.verify import references
+from tests.verify.fake_device import check
+from tests.verify.kernels import Flat
+
+BLOCK = (
+    'cases = [{ n = 10 }]\nreference = { y = "ref.py:f" }\n\n[args]\nx = { shape = ["n"] }\n'
+    'y = { shape = ["n"], role = "out" }'
+)
+
+
+def double(x: Flat, y: Flat, n: int) -> None:
+    y[:] = 2 * x
+
+
+def verdict(tmp_path: Path, text: str) -> Verdict:
+    (tmp_path / "ref.py").write_text(text)
+    return check("const float* x, float* y, int n", BLOCK, double, path=tmp_path / "k.cu")
+
+
+def refused(tmp_path: Path, text: str) -> Unavailable:
+    outcome = verdict(tmp_path, text).outcome
+    assert isinstance(outcome, Unavailable), outcome
+    return outcome
+
+
+def test_a_reference_that_holds(tmp_path: Path) -> None:
+    assert isinstance(verdict(tmp_path, "def f(x):\n    return 2 * x\n").outcome, Passed)
+    assert isinstance(verdict(tmp_path, "def f(n, **rest):\n    return 2 * rest['x'][:n]\n").outcome, Passed)
+
+
+def test_raising_names_the_line(tmp_path: Path) -> None:
+    outcome = refused(tmp_path, "def f(x):\n    y = 2 * x\n    raise KeyError('no')\n")
+    assert "KeyError" in outcome.reason
+    assert outcome.location is not None
+    assert outcome.location.range.start.line == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("def f(x):\n    return x[:-1]\n", "shape"),
+        ("def f(x, weights):\n    return x\n", "weights"),
+        ("def g(x):\n    return x\n", "no function f"),
+        ("def f(x)\n", "SyntaxError"),
+        ("import no_such_module\n", "no_such_module"),
+        ("def f(x):\n    return 'text'\n", "type"),
+        ("def f(x):\n    return [[1, 2], [3]]\n", "no array"),
+        ("def f(x):\n    return {'z': x}\n", "no y"),
+        ("def f(x):\n    return None\n", "type"),
+    ],
+)
+def test_what_is_wrong_is_named(tmp_path: Path, text: str, words: str) -> None:
+    assert words in refused(tmp_path, text).reason
+
+
+def test_missing_file(tmp_path: Path) -> None:
+    outcome = check("const float* x, float* y, int n", BLOCK, double, path=tmp_path / "k.cu").outcome
+    assert isinstance(outcome, Unavailable)
+    assert "ref.py" in outcome.reason
+
+
+def test_a_reference_that_hangs_ends_in_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(references, "TIME_LIMIT", 0.3)
+    outcome = refused(tmp_path, "def f(x):\n    while True:\n        pass\n")
+    assert "did not end" in outcome.reason
+
+
+def test_inputs_are_the_references_own_copies(tmp_path: Path) -> None:
+    assert isinstance(verdict(tmp_path, "def f(x):\n    x *= 2\n    return x\n").outcome, Passed)
+
+
+@pytest.mark.parametrize("result", ["{'y': 2 * x, 'z': x.sum()}", "(2 * x, x.sum())"])
+def test_several_outputs_of_one_function(tmp_path: Path, result: str) -> None:
+    def both(x: Flat, y: Flat, z: Flat, n: int) -> None:
+        y[:] = 2 * x
+        z[0] = np.sum(x)
+
+    (tmp_path / "ref.py").write_text(f"def f(x):\n    return {result}\n")
+    block = 'cases = [{ n = 100 }]\nreference = { y = "ref.py:f", z = "ref.py:f" }\n\n[args]\nx = { shape = ["n"] }\n'
+    block += 'y = { shape = ["n"], role = "out" }\nz = { shape = [1], role = "out" }'
+    made = check("const float* x, float* y, float* z, int n", block, both, path=tmp_path / "k.cu")
+    assert isinstance(made.outcome, Passed), made.outcome
+
+
+def test_a_single_array_for_two_outputs_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "ref.py").write_text("def f(x):\n    return x\n")
+    block = 'cases = [{ n = 10 }]\nreference = { y = "ref.py:f", z = "ref.py:f" }\n\n[args]\nx = { shape = ["n"] }\n'
+    block += 'y = { shape = ["n"], role = "out" }\nz = { shape = ["n"], role = "out" }'
+    made = check("const float* x, float* y, float* z, int n", block, double, path=tmp_path / "k.cu")
+    assert isinstance(made.outcome, Unavailable)
+    assert "mapping" in made.outcome.reason
