@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from kernel_forge.domain.errors import UsageError
 from kernel_forge.domain.text import Position, Range, TextEdit
 from kernel_forge.source import Kernel, LaunchSite, Param, SourceFile
-from kernel_forge.spec.body_reading import read_elementwise, read_row_reduction
+from kernel_forge.spec.body_reading import GridReading, read_elementwise, read_grid, read_row_reduction
 from kernel_forge.spec.cpp_expressions import dimensions
 from kernel_forge.spec.references import GAP
 
@@ -58,6 +58,8 @@ class _Drafter:
         self.outputs = [p for p in self.pointers if not p.is_const] or self.pointers[-1:]
         self.macros = [m for m in source.macros if m.guarded and m.value.strip().isdigit() and self._uses(m.name)]
         self.has_gaps = False
+        self.grid: GridReading | None = None
+        self.is_integer = any(p.dtype is not None and not p.dtype.is_float for p in self.pointers)
 
     def _uses(self, name: str) -> bool:
         assert self.kernel.body_range is not None
@@ -120,14 +122,21 @@ class _Drafter:
         if len(self.outputs) == 1:
             output = self.outputs[0].name
             elementwise = read_elementwise(self.body, output, names)
-            if elementwise is not None:
+            if elementwise is not None and self._can_say(elementwise):
                 return f'{{ {output} = "{elementwise}" }}', True, "flat"
+            self.grid = read_grid(self.body, output, names)
+            if self.grid is not None and self._can_say(self.grid.expression):
+                return f'{{ {output} = "{self.grid.expression}" }}', True, "grid"
             rows = read_row_reduction(self.body, output, names)
             if rows is not None:
                 return f'{{ {output} = "{rows.expression}" }}', True, rows.layout
         self.has_gaps = True
         gaps = ", ".join(f'{p.name} = "{GAP}"' for p in self.outputs) or f'y = "{GAP}"'
         return f"{{ {gaps} }}", False, "flat" if len(self.sizes) <= 1 else "grid"
+
+    def _can_say(self, expression: str) -> bool:
+        """Whether C and NumPy agree on it: integer division and remainders they see differently."""
+        return not (self.is_integer and re.search(r"[/%]|np\.(?!where|abs|maximum|minimum)", expression))
 
     def _cases(self) -> list[str]:
         if not self.sizes:
@@ -156,6 +165,8 @@ class _Drafter:
 
     def _shape(self, param: Param, layout: str) -> list[str]:
         quoted = [f'"{s}"' for s in self.sizes]
+        if self.grid is not None and param.name in self.grid.shapes:
+            return [f'"{s}"' for s in self.grid.shapes[param.name]]
         if layout == "total" and param in self.outputs:
             return ["1"]
         if layout == "rows" and len(quoted) >= 2:
@@ -187,6 +198,11 @@ class _Drafter:
             self.has_gaps = True
             return ["grid = 1", f"block = {quoted}"]
         two_d = re.search(r"(?:blockIdx|threadIdx)\.y", self.body) is not None and len(self.sizes) >= 2
+        if "blockIdx" not in self.body:  # one block does it all
+            shared = re.search(r"__shared__\s+\w+\s+\w+\s*\[\s*(\d+)\s*\]", self.body)
+            return ["grid = 1", f"block = {shared[1] if shared is not None and block is None else quoted}"]
+        if two_d and self.grid is not None:
+            return [f'grid = ["cdiv({self.grid.cols}, 16)", "cdiv({self.grid.rows}, 16)"]', "block = [16, 16]"]
         if two_d:
             return [f'grid = ["cdiv({self.sizes[1]}, 16)", "cdiv({self.sizes[0]}, 16)"]', "block = [16, 16]"]
         per_row = re.search(r"=\s*blockIdx\.x\s*;", self.body) is not None
