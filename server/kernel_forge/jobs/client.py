@@ -142,6 +142,7 @@ class JobClient:
         except TimeoutError:
             return JobFailed("time-limit", f"the job did not end within {time_limit:g} s and was stopped")
         except InternalError as error:
+            await worker.kill()  # the log is whole only when the worker is gone
             return JobFailed("crashed", str(error), worker.log_text())
         finally:
             self._busy.discard(worker)
