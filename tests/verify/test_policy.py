@@ -7,8 +7,10 @@ import numpy as np
 
 from kernel_forge.domain.launch import RunRequest, Schedule
 from kernel_forge.domain.outcome import Mismatch, Passed, RaceFound, TimedOut, Unavailable, Verdict
+from kernel_forge.domain.spec import KernelReference
+from kernel_forge.verify import verify
 from tests.verify import kernels
-from tests.verify.fake_device import FakeDevice, check
+from tests.verify.fake_device import FakeDevice, check, read
 from tests.verify.kernels import Flat
 
 
@@ -138,3 +140,17 @@ def test_outputs_that_the_inputs_do_not_move_may_stay() -> None:
 
     block = kernels.SCALE[1].replace("2.5 * x", "np.ones(n)")
     assert isinstance(check(kernels.SCALE[0], block, ones).outcome, Passed)
+
+
+def test_any_integer_is_a_seed() -> None:
+    for seed in (-1, 0, 2**80):
+        assert isinstance(check(*kernels.SCALE, scale, seed=seed).outcome, Passed)
+
+
+def test_a_reference_kernel_is_run_and_compared() -> None:
+    """Both launches are served by the same function here, so the outputs agree."""
+    spec, source = read(*kernels.SCALE)
+    other = KernelReference(spec.launches, (), "k", None)
+    spec = replace(spec, references={"y": other})
+    device = FakeDevice(scale)
+    assert isinstance(verify(spec, source, device, seed=1).outcome, Passed)

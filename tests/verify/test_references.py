@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from kernel_forge.domain.outcome import Passed, Unavailable, Verdict
-from kernel_forge.verify import references
+from kernel_forge.verify import expectation, references
 from tests.verify.fake_device import check
 from tests.verify.kernels import Flat
 
@@ -71,6 +71,33 @@ def test_a_reference_that_hangs_ends_in_time(tmp_path: Path, monkeypatch: pytest
     monkeypatch.setattr(references, "TIME_LIMIT", 0.3)
     outcome = refused(tmp_path, "def f(x):\n    while True:\n        pass\n")
     assert "did not end" in outcome.reason
+
+
+def test_a_reference_that_catches_everything_ends_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(references, "TIME_LIMIT", 0.3)
+    text = (
+        "def f(x):\n    while True:\n        try:\n            x.sum()\n        except Exception:\n            pass\n"
+    )
+    assert refused(tmp_path, text).reason == "the reference did not end within 0.3 s"
+    monkeypatch.setattr(expectation, "TIME_LIMIT", 0.3)
+    (tmp_path / "make.py").write_text("def make(rng, shape, n):\n    while True:\n        pass\n")
+    block = BLOCK.replace('["n"] }', '["n"], init = "make.py:make" }', 1)
+    outcome = check("const float* x, float* y, int n", block, double, path=tmp_path / "k.cu").outcome
+    assert outcome == Unavailable("making the inputs did not end within 0.3 s")
+
+
+def test_leaving_python_is_a_failure_of_the_reference(tmp_path: Path) -> None:
+    assert "SystemExit" in refused(tmp_path, "def f(x):\n    raise SystemExit(3)\n").reason
+    assert "SystemExit" in refused(tmp_path, "raise SystemExit(3)\n").reason
+
+
+def test_inputs_of_a_wrong_type_are_named(tmp_path: Path) -> None:
+    (tmp_path / "ref.py").write_text("def f(x):\n    return 2 * x\n")
+    (tmp_path / "make.py").write_text("def make(rng, shape, n):\n    return [['a'] * n][0]\n")
+    block = BLOCK.replace('["n"] }', '["n"], init = "make.py:make" }', 1)
+    outcome = check("const float* x, float* y, int n", block, double, path=tmp_path / "k.cu").outcome
+    assert isinstance(outcome, Unavailable)
+    assert "init of x returned elements of the type" in outcome.reason
 
 
 def test_inputs_are_the_references_own_copies(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from kernel_forge.verify.comparison import compare, describe, first_difference, 
 from kernel_forge.verify.expectation import Expected
 from kernel_forge.verify.inputs import Array
 from kernel_forge.verify.runs import Options
+from kernel_forge.verify.tolerance import smallest
 
 Outputs = Mapping[str, Array]
 
@@ -74,8 +75,8 @@ def between_inputs(
         with np.errstate(all="ignore"):
             apart = np.abs(want_a - want_b)
             scale = np.maximum(np.abs(want_a), np.abs(want_b))
-        u = output.dtype.unit_roundoff if output.dtype.is_float else 0.0
-        moved = apart > 64 * u * scale
+        u, floor = (output.dtype.unit_roundoff, smallest(output.dtype)) if output.dtype.is_float else (0.0, 0.0)
+        moved = apart > 64 * (u * scale + floor)
         if not moved.any():
             continue
         index = tuple(int(i) for i in np.unravel_index(int(np.flatnonzero(moved)[0]), a.shape))

@@ -13,7 +13,7 @@ from kernel_forge.spec import BoundCase
 from kernel_forge.verify import tolerance as tolerances
 from kernel_forge.verify.inputs import Array, InputsFailed, make_inputs
 from kernel_forge.verify.planning import reference_bound
-from kernel_forge.verify.references import Evaluator, ReferenceFailed
+from kernel_forge.verify.references import TIME_LIMIT, Evaluator, ReferenceFailed, time_limit
 from kernel_forge.verify.runs import Finished
 
 RunKernel = Callable[[BoundCase, Mapping[str, Array]], Finished | RunFailure]
@@ -40,7 +40,8 @@ class Expectations:
     def of(self, bound: BoundCase, kind: str, run: RunKernel) -> Expected | Unavailable:
         """Inputs, reference and tolerance of one case; Unavailable where the reference itself fails."""
         try:
-            inputs = make_inputs(self.spec, bound, kind, self._seed(bound, kind), self.evaluator.load)
+            with time_limit(TIME_LIMIT, None, "making the inputs"):
+                inputs = make_inputs(self.spec, bound, kind, self._seed(bound, kind), self.evaluator.load)
             reference = self.evaluator.evaluate(bound, inputs)
             tolerance = self._tolerance(bound, inputs, reference)
         except (ReferenceFailed, InputsFailed) as error:

@@ -174,8 +174,10 @@ def _from_function(
 ) -> Array:
     try:
         made = np.asarray(function(rng, shape, **bound.sizes))
-    except Exception as error:  # the user's code may raise anything
+    except (Exception, SystemExit) as error:  # the user's code may raise anything
         raise InputsFailed(f"init of {arg.name}: {type(error).__name__}: {error}") from error
     if made.shape != shape:
         raise InputsFailed(f"init of {arg.name} returned the shape {made.shape}, not {shape}")
+    if made.dtype.kind not in "fiub" and made.dtype.name != "bfloat16":
+        raise InputsFailed(f"init of {arg.name} returned elements of the type {made.dtype}")
     return made

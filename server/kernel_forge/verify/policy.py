@@ -93,7 +93,7 @@ def verify(
     the whole: cases that do not fit into it are named in ``Verdict.skipped``.
     """
     chosen = {**spec.default_configuration, **(configuration or {})}
-    master = int(np.random.SeedSequence().generate_state(1)[0]) if seed is None else seed
+    master = int(np.random.SeedSequence().generate_state(1)[0]) if seed is None else seed % 2**32
     state = _State(spec, chosen, device.info(), master, time.monotonic())
     if state.info.unavailable is not None:
         return state.verdict(Unavailable(state.info.unavailable))

@@ -171,7 +171,7 @@ class Evaluator:
                 return function(**copies)
         except ReferenceFailed:
             raise
-        except Exception as error:  # the user's code may raise anything
+        except (Exception, SystemExit) as error:  # the user's code may raise anything
             place = _place(error, Path(self.spec.path).parent / reference.path)
             message = f"{reference.function} raised {type(error).__name__}: {error}"
             raise ReferenceFailed(message, place or reference.location) from error
@@ -238,7 +238,7 @@ def _load(file: Path, function: str) -> Callable[..., Any]:
     try:
         code: CodeType = compile(text, str(file), "exec")
         exec(code, namespace)  # a reference is code of the user's, in a trusted workspace
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise ReferenceFailed(f"{file.name} raised {type(error).__name__}: {error}", _place(error, file)) from error
     found = namespace.get(function)
     if not callable(found):
@@ -254,8 +254,12 @@ def _place(error: BaseException, file: Path) -> Location | None:
     return Location(str(file), Range.of_line((frames[-1].lineno or 1) - 1)) if frames else None
 
 
+class _Expired(BaseException):
+    """The time is over; no ``except Exception`` in the user's code stops it."""
+
+
 @contextmanager
-def time_limit(seconds: float, location: Location | None) -> Iterator[None]:
+def time_limit(seconds: float, location: Location | None, what: str = "the reference") -> Iterator[None]:
     """Raise ReferenceFailed when the block takes longer.
 
     Works in the main thread, where signals arrive; elsewhere, and for code that never returns to Python, whoever
@@ -266,12 +270,14 @@ def time_limit(seconds: float, location: Location | None) -> Iterator[None]:
         return
 
     def expire(_signal: int, _frame: FrameType | None) -> None:
-        raise ReferenceFailed(f"the reference did not end within {seconds:g} s", location)
+        raise _Expired
 
     previous = signal.signal(signal.SIGALRM, expire)
     signal.setitimer(signal.ITIMER_REAL, seconds)
     try:
         yield
+    except _Expired:
+        raise ReferenceFailed(f"{what} did not end within {seconds:g} s", location) from None
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, previous)

@@ -150,7 +150,7 @@ def derive(
         u_out = output.dtype.unit_roundoff
         limit = _largest(output.dtype)
         with np.errstate(all="ignore"):
-            rounding = R * u_out * magnitude + D * _denormal(output.dtype)
+            rounding = R * u_out * magnitude + D * smallest(output.dtype)
             tolerance = (
                 growth * moves[name] + expansion[name] + E * own[name] + rounding + _vanished(magnitude, moves[name])
             )
@@ -182,7 +182,8 @@ def _largest(dtype: DType) -> float:
     return float(_finfo(dtype).max)
 
 
-def _denormal(dtype: DType) -> float:
+def smallest(dtype: DType) -> float:
+    """The smallest positive number of a float type."""
     return float(_finfo(dtype).smallest_subnormal)
 
 
@@ -224,6 +225,6 @@ def between_kernels(
             scale = np.sqrt(squares[output.name] / (RANDOM_DRAWS // 2)) + same[output.name]
             growth = _growth(s)
             magnitude = np.abs(values[output.name].astype(np.float64))
-            tolerance = growth * scale + R * output.dtype.unit_roundoff * magnitude + D * _denormal(output.dtype)
+            tolerance = growth * scale + R * output.dtype.unit_roundoff * magnitude + D * smallest(output.dtype)
             result[output.name] = np.nan_to_num(tolerance, nan=np.inf)
     return result
