@@ -112,8 +112,8 @@ class JobClient:
 
     def __init__(self, command: tuple[str, ...] = COMMAND) -> None:
         self._command = command
-        self._spare: asyncio.Task[_Worker] | None = None
-        self._starting: set[asyncio.Task[_Worker]] = set()
+        self._spare: asyncio.Future[_Worker] | None = None
+        self._starting: set[asyncio.Future[_Worker]] = set()
         self._busy: set[_Worker] = set()
         self._numbers = 0
         self._closed = False
@@ -147,7 +147,8 @@ class JobClient:
         finally:
             self._busy.discard(worker)
             if reusable and self._spare is None and not self._closed:
-                self._spare = asyncio.get_running_loop().create_task(_ready(worker))
+                self._spare = asyncio.get_running_loop().create_future()
+                self._spare.set_result(worker)
             else:
                 await asyncio.shield(worker.kill())
             self.warm_up()
@@ -162,6 +163,8 @@ class JobClient:
         try:
             worker = await spare
         except asyncio.CancelledError:
+            if spare.done() and not spare.cancelled() and spare.exception() is None:
+                await spare.result().kill()  # it became ready in the very moment of the cancel
             if self._closed:
                 raise InternalError("the job client is closed") from None
             raise
@@ -205,7 +208,3 @@ class JobClient:
                     await spare
         for worker in tuple(self._busy):
             await worker.kill()
-
-
-async def _ready(worker: _Worker) -> _Worker:
-    return worker
