@@ -86,7 +86,7 @@ class ArgTable(Strict):
             '`"sorted"`, `"adversarial"`, `"file.py:function"`, or a table '
             '`{ kind = "integers", low = 0, high = 64 }`, `{ kind = "constant", value = 0 }`.'
         ),
-        WithJsonSchema({"anyOf": [{"type": "string"}, {"$ref": "#/$defs/InitTable"}]}),
+        WithJsonSchema({"anyOf": [{"type": "string"}, {"$model": "InitTable"}]}),
     ] = None
     value: Annotated[
         Arithmetic | StrictBool | None,
@@ -155,9 +155,14 @@ class Block(Strict):
         description="Values of the sizes; the first case is the one to tune for.",
     )
     where: list[str] = Field(default_factory=list, description='Which sizes are legal: `["n % 256 == 0"]`.')
-    args: dict[str, Annotated[ArgTable, BeforeValidator(_arg)]] = Field(
-        default_factory=dict, description="What the signature does not say, per argument."
-    )
+    args: dict[
+        str,
+        Annotated[
+            ArgTable,
+            BeforeValidator(_arg),
+            WithJsonSchema({"anyOf": [{"$model": "ArgTable"}, {"type": ["number", "string", "boolean"]}]}),
+        ],
+    ] = Field(default_factory=dict, description="What the signature does not say, per argument.")
     launch: Annotated[
         list[LaunchTable],
         BeforeValidator(_launches),
@@ -165,8 +170,8 @@ class Block(Strict):
         WithJsonSchema(
             {
                 "anyOf": [
-                    {"$ref": "#/$defs/LaunchTable"},
-                    {"type": "array", "items": {"$ref": "#/$defs/LaunchTable"}},
+                    {"$model": "LaunchTable"},
+                    {"type": "array", "items": {"$model": "LaunchTable"}},
                 ]
             }
         ),
@@ -192,10 +197,24 @@ class Sidecar(Strict):
 def json_schema() -> dict[str, Any]:
     """The JSON schema of a spec block."""
     schema = Block.model_json_schema()
+    definitions: dict[str, Any] = schema.setdefault("$defs", {})
+    for model in (ArgTable, InitTable, LaunchTable):
+        own = model.model_json_schema()
+        definitions.update(own.pop("$defs", {}))
+        definitions[model.__name__] = own
+    schema = dict(_with_references(schema))
     schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
     schema["title"] = "Kernel Forge spec block"
-    schema.setdefault("$defs", {}).setdefault("InitTable", InitTable.model_json_schema())
     return schema
+
+
+def _with_references(node: Any) -> Any:
+    """``node`` with the models that a ``$model`` names as references (pydantic only refers to what it made itself)."""
+    if isinstance(node, dict):
+        if "$model" in node:
+            return {"$ref": f"#/$defs/{node['$model']}"}
+        return {key: _with_references(value) for key, value in node.items()}
+    return [_with_references(value) for value in node] if isinstance(node, list) else node
 
 
 Model = type[BaseModel]

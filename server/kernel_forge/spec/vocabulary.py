@@ -38,12 +38,12 @@ def place_at(toml: str, position: Position) -> Place:
         if stripped.startswith("[") and stripped.endswith("]") and "=" not in stripped:
             table = tuple(part.strip() for part in stripped.strip("[]").split("."))
     text = lines[position.line] if position.line < len(lines) else ""
-    before = text[: position.column]
-    key, equals, _ = before.partition("=")
-    start = position.column
+    column = min(position.column, len(text))
+    key, equals, _ = text[:column].partition("=")
+    start = column
     while start > 0 and (text[start - 1].isalnum() or text[start - 1] == "_"):
         start -= 1
-    end = position.column
+    end = column
     while end < len(text) and (text[end].isalnum() or text[end] == "_"):
         end += 1
     return Place(table, key.strip(), bool(equals), text[start:end])
@@ -52,6 +52,9 @@ def place_at(toml: str, position: Position) -> Place:
 def describe(toml: str, position: Position) -> str | None:
     """What the word at ``position`` means, in Markdown."""
     place = place_at(toml, position)
+    if place.key.startswith("[") and not place.in_value:
+        text = describe_key((place.word,))
+        return f"**{place.word}**: {text}" if text is not None else None
     for path in ((*place.table, place.word), (*place.table, place.key, place.word)):
         text = describe_key(path)
         if text is not None:
