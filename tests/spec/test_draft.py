@@ -91,6 +91,11 @@ GAPS = {
         "int row = blockIdx.x * blockDim.x + threadIdx.x; if (row >= rows) return; float sum = 0.f;\n"
         "  for (int c = 0; c < cols; ++c) sum += x[row * cols + c];\n  y[row] = sum / cols;",
     ),
+    "a sum changed afterwards": kernel(
+        ROW,
+        "int row = blockIdx.x * blockDim.x + threadIdx.x; if (row >= rows) return; float sum = 0.f;\n"
+        "  for (int c = 0; c < cols; ++c) sum += x[row * cols + c];\n  sum = sum * 0.5f; y[row] = sum;",
+    ),
     "a column sum": kernel(
         ROW,
         "int c = blockIdx.x * blockDim.x + threadIdx.x; if (c >= cols) return; float sum = 0.f;\n"

@@ -189,7 +189,7 @@ def read_row_reduction(body: str, output: str, pointers: list[str]) -> RowReadin
     if second and second not in pointers:
         return None
     first = re.search(rf"\b(?:float|double|int)\s+{accumulator}\s*=\s*0(?:\.0*)?f?\s*;", code)
-    if first is None:
+    if first is None or len(re.findall(rf"\b{accumulator}\s*=(?!=)", code)) != 1:
         return None
     stores = re.findall(rf"\b{re.escape(output)}\s*\[\s*([^\]]+?)\s*\]\s*=(?!=)\s*([^;]+?)\s*;", code)
     if len(stores) == 1 and re.fullmatch(r"\w+(?:\s*\[\s*0\s*\])?", stores[0][1]):
