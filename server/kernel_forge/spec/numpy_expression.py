@@ -18,6 +18,7 @@ from kernel_forge.domain.errors import ExpressionError
 from kernel_forge.domain.expression import span
 
 MAX_LENGTH = 4000
+MAX_EXPONENT = 1024
 FUNCTIONS = frozenset(
     [
         "abs",
@@ -404,6 +405,12 @@ def _check(node: ast.AST, text: str, lead: int, known: frozenset[str], local: fr
         for side in (node.left, node.right):
             if isinstance(side, ast.Constant) and isinstance(side.value, str):
                 raise _error(side, text, lead, "a string cannot be computed with")
+        if isinstance(node.op, ast.Pow) and any(
+            (isinstance(part, ast.Constant) and isinstance(part.value, int) and part.value > MAX_EXPONENT)
+            or (isinstance(part, ast.BinOp) and isinstance(part.op, ast.Pow | ast.LShift))
+            for part in ast.walk(node.right)
+        ):
+            raise _error(node.right, text, lead, f"an exponent above {MAX_EXPONENT} takes for ever")
     if not isinstance(node, _NODES):
         what = type(node).__name__
         raise _error(node, text, lead, f"{what} is not allowed in a reference; use arithmetic and NumPy functions")
