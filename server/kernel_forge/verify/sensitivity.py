@@ -13,6 +13,7 @@ EPSILON = 2.0**-20
 RANDOM_DRAWS = 8
 OWN_DRAWS = 3
 FLIP_DRAWS = 6
+TIE_DRAWS = 40
 Values = Mapping[str, Array]
 Evaluate = Callable[[Values, type[Any]], Values]
 """(inputs, float type) -> outputs; evaluates the reference."""
@@ -104,12 +105,17 @@ def expanded(inputs: Values, reference: Values, evaluate: Evaluate, share: float
 def flips(
     inputs: Values, integers: Values, evaluate: Evaluate, narrow: type[Any], u: float, seed: int
 ) -> dict[str, Array]:
-    """Largest change of integer results where comparisons of floats may go either way."""
+    """Largest change of integer results where comparisons of floats may go either way.
+
+    Where a few draws show any, more are made: a result may depend on many ties, and a draw decides each at random.
+    """
     worst = {n: np.zeros(r.shape) for n, r in integers.items()}
     if not integers or not any(is_float(a) and a.size for a in inputs.values()):
         return worst
     rounded = {n: np.rint(r) if r.dtype.kind == "f" else r for n, r in integers.items()}
-    for values, kind in _nearby(inputs, narrow, u, np.random.default_rng([seed, 0xF1])):
+    for draw, (values, kind) in enumerate(_nearby(inputs, narrow, u, np.random.default_rng([seed, 0xF1]))):
+        if draw > FLIP_DRAWS + OWN_DRAWS and not any(w.any() for w in worst.values()):
+            break
         other = evaluate(values, kind)
         integral = {n: np.rint(other[n]) if other[n].dtype.kind == "f" else other[n] for n in integers}
         for name, change in changes(integral, rounded).items():
@@ -121,9 +127,10 @@ def _nearby(
     inputs: Values, narrow: type[Any], u: float, rng: np.random.Generator
 ) -> Iterator[tuple[Values, type[Any]]]:
     """Inputs moved by up to a few roundings, each with the type to evaluate the reference in."""
-    for draw in range(FLIP_DRAWS):
-        size = u if draw % 2 else 4 * u
-        yield {n: moved_by(a, size, rng) if is_float(a) else a for n, a in inputs.items()}, np.float64
-    for draw in range(0 if narrow is np.float64 else 1 + OWN_DRAWS):
+    own = 0 if narrow is np.float64 else 1 + OWN_DRAWS
+    for draw in range(own):
         near = {n: moved_by(a, 2 * u, rng) if draw and is_float(a) else a for n, a in inputs.items()}
         yield {n: a.astype(narrow) if is_float(a) else a for n, a in near.items()}, narrow
+    for draw in range(FLIP_DRAWS + TIE_DRAWS):
+        size = u if draw % 2 else 4 * u
+        yield {n: moved_by(a, size, rng) if is_float(a) else a for n, a in inputs.items()}, np.float64
