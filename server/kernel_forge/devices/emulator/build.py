@@ -4,6 +4,7 @@ import hashlib
 import json
 import os
 import re
+import shutil
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
@@ -84,7 +85,7 @@ def build(request: CompileRequest, tree: ShadowTree, toolchain: Toolchain, cache
         link_command, folder, request, tree, compiler.version
     )
     if refused is not None:
-        _remove(folder)
+        shutil.rmtree(folder, ignore_errors=True)
         return refused
     for name in [*tree.files, "kernel.o"]:
         (folder / name).unlink()
@@ -99,8 +100,10 @@ def _run(command: list[str], folder: Path, request: CompileRequest, tree: Shadow
         "TMPDIR": str(folder),
         "HOME": str(folder),
     }
-    if "ZIG_GLOBAL_CACHE_DIR" in os.environ:
-        environment["ZIG_GLOBAL_CACHE_DIR"] = os.environ["ZIG_GLOBAL_CACHE_DIR"]
+    # Zig keeps its own libraries there, built once; beside the entries, since HOME is as short-lived as this build.
+    shared = str(folder.parent.parent / "zig")
+    environment["ZIG_GLOBAL_CACHE_DIR"] = os.environ.get("ZIG_GLOBAL_CACHE_DIR", shared)
+    environment["ZIG_LOCAL_CACHE_DIR"] = os.environ.get("ZIG_LOCAL_CACHE_DIR", shared)
     process = subprocess.Popen(
         command,
         cwd=folder,
@@ -175,9 +178,3 @@ def _key(request: CompileRequest, tree: ShadowTree, toolchain: Toolchain, entry:
         json.dumps([flags, request.include_dirs]),
     ]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
-
-
-def _remove(folder: Path) -> None:
-    for path in folder.iterdir():
-        path.unlink(missing_ok=True)
-    folder.rmdir()
