@@ -1,0 +1,1 @@
+"""What every device must do: see :mod:`tests.contracts.device_suite`."""

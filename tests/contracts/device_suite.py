@@ -1,10 +1,26 @@
-"""What every device must do, whatever it runs on: subclass, and give a ``device`` fixture."""
+"""The contract of :class:`kernel_forge.ports.Device`, as tests that any device can be put through.
+
+Subclass :class:`DeviceSuite` with a ``device`` fixture.
+"""
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import numpy as np
 import pytest
 
 from kernel_forge.domain.dtypes import DType
-from kernel_forge.domain.launch import Buffer, BufferRef, CompileRequest, Launch, RunRequest, Scalar, poison
+from kernel_forge.domain.launch import (
+    Buffer,
+    BufferRef,
+    CompileRequest,
+    Launch,
+    RunRequest,
+    Scalar,
+    Schedule,
+    Watch,
+    poison,
+)
 from kernel_forge.domain.outcome import (
     BarrierDivergence,
     CompileFailed,
@@ -17,91 +33,192 @@ from kernel_forge.domain.outcome import (
 )
 from kernel_forge.ports import Artifact, Device
 
-N = 64
+F32, I32 = DType.FLOAT32, DType.INT32
+PATH = "/tests/suite.cu"
 
 
-def run(device: Device, text: str, *, block: int = N, readonly: bool = False, **more: object) -> RunOutcome:
-    """Run ``k(float* x)`` on ``N`` elements, 0, 1, 2, ..."""
-    artifact = device.compile(CompileRequest("/k/k.cu", text, ("k",)))
-    assert isinstance(artifact, Artifact), artifact
-    x = Buffer("x", DType.FLOAT32, N * 4, np.arange(N, dtype=np.float32), writable=not readonly)
-    launch = Launch("k", (BufferRef("x"),), (1, 1, 1), (block, 1, 1), cluster=more.pop("cluster", None))  # type: ignore[arg-type]
-    return device.run(artifact, RunRequest((x,), (launch,), **more))  # type: ignore[arg-type]
+def compiled(device: Device, text: str, *kernels: str, symbols: tuple[str, ...] = ()) -> Artifact:
+    made = device.compile(CompileRequest(PATH, text, kernels or ("k",), symbols))
+    assert isinstance(made, Artifact), made
+    return made
+
+
+def launch(kernel: str, *args: BufferRef | Scalar, grid: int = 1, block: int = 32, **more: Any) -> Launch:
+    return Launch(kernel, args, (grid, 1, 1), (block, 1, 1), **more)
+
+
+def ref(name: str) -> BufferRef:
+    return BufferRef(name)
+
+
+def run(device: Device, text: str, data: np.ndarray[Any, Any] | None = None, n: int = 100, **more: Any) -> RunOutcome:
+    """Run ``k(const float* x, float* y, int n)`` with one thread per element and 64 per block."""
+    x = np.arange(n, dtype=np.float32) if data is None else data
+    buffers = (Buffer("x", F32, 4 * n, x, writable=False), Buffer("y", F32, 4 * n))
+    made = launch("k", ref("x"), ref("y"), Scalar(I32, n), grid=(n + 63) // 64, block=64)
+    return device.run(compiled(device, text), RunRequest(buffers, (made,), **more))
+
+
+def body(code: str) -> str:
+    return (
+        "__global__ void k(const float* x, float* y, int n) {\n"
+        "  int i = blockIdx.x * blockDim.x + threadIdx.x;\n"
+        f"  {code}\n}}\n"
+    )
 
 
 class DeviceSuite:
-    def test_saxpy_and_an_unwritten_rest(self, device: Device) -> None:
-        text = (
-            "__global__ void k(int n, float a, const float* x, float* y)"
-            "{ int i = threadIdx.x; if (i < n) y[i] = a * x[i]; }"
-        )
-        artifact = device.compile(CompileRequest("/k/k.cu", text, ("k",)))
-        assert isinstance(artifact, Artifact), artifact
-        x = np.arange(N, dtype=np.float32)
-        args = (Scalar(DType.INT32, N - 1), Scalar(DType.FLOAT32, 2.0), BufferRef("x"), BufferRef("y"))
-        buffers = (Buffer("x", DType.FLOAT32, N * 4, x, False), Buffer("y", DType.FLOAT32, N * 4))
-        got = device.run(artifact, RunRequest(buffers, (Launch("k", args, (1, 1, 1), (N, 1, 1)),)))
-        assert isinstance(got, Ran), got
-        assert np.array_equal(got.contents["y"][:-1], 2 * x[:-1])
-        assert got.contents["y"][-1:].tobytes() == poison(DType.FLOAT32, 1, 0).tobytes()
-        again = device.compile(CompileRequest("/k/k.cu", text, ("k",)))
-        assert isinstance(again, Artifact) and again.from_cache
+    """Every device passes this."""
 
-    def test_block_reduction(self, device: Device) -> None:
-        got = run(
-            device,
-            "__global__ void k(float* x) { __shared__ float s[64]; int t = threadIdx.x; s[t] = x[t]; __syncthreads();"
-            " for (int h = 32; h; h /= 2) { if (t < h) s[t] += s[t + h]; __syncthreads(); } if (!t) x[0] = s[0]; }",
+    def test_an_elementwise_kernel(self, device: Device) -> None:
+        outcome = run(device, body("if (i < n) y[i] = 2.0f * x[i];"))
+        assert isinstance(outcome, Ran)
+        assert np.array_equal(outcome.contents["y"], 2 * np.arange(100, dtype=np.float32))
+
+    def test_a_block_reduction_in_every_schedule(self, device: Device) -> None:
+        code = (
+            "__shared__ float s[64]; s[threadIdx.x] = i < n ? x[i] : 0.0f; __syncthreads();"
+            "for (int o = 32; o > 0; o /= 2) {"
+            " if (threadIdx.x < o) s[threadIdx.x] += s[threadIdx.x + o]; __syncthreads(); }"
+            "if (threadIdx.x == 0) y[blockIdx.x] = s[0];"
         )
-        assert isinstance(got, Ran) and got.contents["x"][0] == N * (N - 1) / 2
+        for schedule in Schedule:
+            outcome = run(device, body(code), schedule=schedule, schedule_seed=3)
+            assert isinstance(outcome, Ran)
+            # 0 + ... + 63 and 64 + ... + 99, by Gauss.
+            assert list(outcome.contents["y"][:2]) == [2016.0, 2934.0]
+
+    @pytest.mark.parametrize("dtype", [d for d in DType if d is not DType.BOOL])
+    def test_every_element_type(self, device: Device, dtype: DType) -> None:
+        name = {
+            "float16": "__half", "bfloat16": "__nv_bfloat16", "float32": "float", "float64": "double",
+            "int8": "signed char", "uint8": "unsigned char", "int16": "short", "uint16": "unsigned short",
+            "int32": "int", "uint32": "unsigned", "int64": "long long", "uint64": "unsigned long long",
+        }[dtype.value]  # fmt: skip
+        text = (
+            "#include <cuda_fp16.h>\n#include <cuda_bf16.h>\n"
+            f"__global__ void k(const {name}* x, {name}* y, {name} a) {{ y[threadIdx.x] = x[threadIdx.x] + a; }}"
+        )
+        x = np.arange(32).astype(dtype.numpy)
+        size = 32 * dtype.itemsize
+        buffers = (Buffer("x", dtype, size, x, writable=False), Buffer("y", dtype, size))
+        request = RunRequest(buffers, (launch("k", ref("x"), ref("y"), Scalar(dtype, 3)),))
+        outcome = device.run(compiled(device, text), request)
+        assert isinstance(outcome, Ran)
+        assert np.array_equal(outcome.contents["y"].astype(np.float64), np.arange(32) + 3.0)
+
+    def test_symbols_and_several_launches(self, device: Device) -> None:
+        text = (
+            "__constant__ float c[2];\n"
+            "__global__ void first(const float* x, float* t) { t[threadIdx.x] = c[0] * x[threadIdx.x]; }\n"
+            "__global__ void second(const float* t, float* y) { y[threadIdx.x] = t[31 - threadIdx.x] + c[1]; }\n"
+        )
+        x = np.arange(32, dtype=np.float32)
+        buffers = (
+            Buffer("x", F32, 128, x, writable=False),
+            Buffer("t", F32, 128),
+            Buffer("y", F32, 128),
+            Buffer("c", F32, 8, np.array([2, 5], np.float32), writable=False, symbol=True),
+        )
+        launches = (launch("first", ref("x"), ref("t")), launch("second", ref("t"), ref("y")))
+        made = compiled(device, text, "first", "second", symbols=("c",))
+        outcome = device.run(made, RunRequest(buffers, launches))
+        assert isinstance(outcome, Ran)
+        assert np.array_equal(outcome.contents["y"], 2 * x[::-1] + 5)
+
+    def test_what_is_not_written_keeps_its_poison(self, device: Device) -> None:
+        outcome = run(device, body("if (i < n - 1) y[i] = x[i];"), poison_seed=7)
+        assert isinstance(outcome, Ran)
+        assert outcome.contents["y"][-1:].tobytes() == poison(F32, 1, 7).tobytes()
 
     @pytest.mark.parametrize(
-        ("body", "kind"),
+        ("code", "kind", "n"),
         [
-            ("x[threadIdx.x + 1] = 0;", "out-of-bounds"),
-            ("x = nullptr; x[0] = 0;", "null"),
-            ("*(float4*)(x + 1) = make_float4(0, 0, 0, 0);", "misaligned"),
+            ("y[i] = x[i];", "out-of-bounds", 100),
+            ("if (i <= n) y[i] = 1.0f;", "guard-band", 99),
+            ("float* p = nullptr; p[i] = 1.0f;", "null", 100),
+            ("if (i < 8) { float4 v = *(const float4*)(x + 1); y[i] = v.x; }", "misaligned", 100),
+            ("const_cast<float*>(x)[0] = y[0];", "read-only", 100),
+            ("__shared__ float s[64]; s[threadIdx.x + 1] = 1.0f; y[0] = s[1];", "out-of-bounds", 100),
         ],
     )
-    def test_memory_faults(self, device: Device, body: str, kind: str) -> None:
-        got = run(device, f"__global__ void k(float* x) {{\n{body}\n}}")
-        assert isinstance(got, MemoryFault) and got.kind == kind, got
+    def test_memory_faults(self, device: Device, code: str, kind: str, n: int) -> None:
+        outcome = run(device, body(code), n=n)
+        assert isinstance(outcome, MemoryFault), outcome
+        assert outcome.kind == kind
+        if kind != "guard-band":
+            assert outcome.location is not None and outcome.location.range.start.line == 2
+            assert outcome.thread is not None
 
-    def test_write_to_read_only(self, device: Device) -> None:
-        got = run(device, "__global__ void k(float* x) { x[0] = 9; }", readonly=True)
-        assert isinstance(got, MemoryFault) and got.kind == "read-only", got
+    @pytest.mark.parametrize(
+        ("code", "kind"),
+        [
+            ("if (threadIdx.x < 40) {\n __syncthreads(); } else {\n __syncthreads(); } y[0] = x[0];", "barrier"),
+            (
+                "if (threadIdx.x % 32 < 16) y[i % n] = __shfl_sync(0xffffffffu, x[0], 20); else __syncthreads();",
+                "warp-mask",
+            ),
+            ("if (threadIdx.x >= 8) y[i % n] = __shfl_sync(0x000000ffu, x[0], 0);", "warp-mask"),
+        ],
+    )
+    def test_misused_barriers_and_masks(self, device: Device, code: str, kind: str) -> None:
+        outcome = run(device, body(code))
+        assert isinstance(outcome, BarrierDivergence), outcome
+        assert outcome.kind == kind
+        assert outcome.locations
 
-    def test_barrier_divergence(self, device: Device) -> None:
-        text = (
-            "__global__ void k(float* x) {\nif (threadIdx.x < 9)\n__syncthreads();\n"
-            "else {\nx[0] = 2;\n__syncthreads(); }\nx[0] = 1; }"
-        )
-        got = run(device, text)
-        assert isinstance(got, BarrierDivergence) and got.kind == "barrier", got
-
-    def test_endless_loop(self, device: Device) -> None:
-        text = "__global__ void k(float* x) {\nvolatile int i = 0;\nwhile (i >= 0) i = 1;\n}"
-        got = run(device, text, time_limit=0.5)
-        assert isinstance(got, TimedOut) and got.location is not None, got
+    def test_an_endless_loop_ends_at_its_line(self, device: Device) -> None:
+        outcome = run(device, body("while (true) y[0] = x[0];"), time_limit=0.5)
+        assert isinstance(outcome, TimedOut)
+        assert outcome.location is not None and outcome.location.range.start.line == 2
 
     def test_assert_and_printf(self, device: Device) -> None:
-        got = run(device, "#include <cassert>\n__global__ void k(float* x) { assert(x[0] > 5); }")
-        assert isinstance(got, LaunchFailed) and got.kind == "assert", got
-        got = run(device, '#include <cstdio>\n__global__ void k(float* x) { printf("%d\\n", 7); }', block=1)
-        assert isinstance(got, Ran) and got.text == "7\n", got
+        failed = run(device, "#include <cassert>\n" + body("assert(i < 3); y[i] = 0;"))
+        assert isinstance(failed, LaunchFailed) and failed.kind == "assert" and "i < 3" in failed.message
+        spoke = run(device, "#include <cstdio>\n" + body('if (i == 5) printf("i=%d x=%g\\n", i, x[i]);'))
+        assert isinstance(spoke, Ran) and spoke.text == "i=5 x=5\n"
+        endless = run(device, body('while (true) printf("again and again\\n");'))
+        assert isinstance(endless, LaunchFailed) and endless.kind == "output-limit"
 
-    def test_endless_printf(self, device: Device) -> None:
-        got = run(device, '__global__ void k(float* x) { for (;;) printf("no end"); }', block=1, output_limit=4096)
-        assert isinstance(got, LaunchFailed) and got.kind == "output-limit", got
+    @pytest.mark.parametrize("change", [{"grid": 0}, {"block": 2048}, {"shared_bytes": 1 << 20}])
+    def test_launches_no_gpu_accepts(self, device: Device, change: dict[str, int]) -> None:
+        made = compiled(device, "__global__ void k(float* y) { y[0] = 1; }")
+        request = RunRequest((Buffer("y", F32, 4),), (launch("k", ref("y"), **change),))  # type: ignore[arg-type]
+        outcome = device.run(made, request)
+        assert isinstance(outcome, LaunchFailed) and outcome.kind == "configuration"
 
-    def test_cluster_is_not_dropped(self, device: Device) -> None:
-        got = run(device, "__global__ void k(float* x) { x[0] = 1; }", cluster=(2, 1, 1))
-        assert isinstance(got, Unavailable), got
+    def test_what_it_lacks_is_unavailable(self, device: Device) -> None:
+        ptx = run(device, body('int v; asm volatile("mov.u32 %0, %%laneid;" : "=r"(v)); if (i < n) y[i] = v;'))
+        made = compiled(device, "__global__ void k(float* y) { y[0] = 1; }")
+        cluster = device.run(made, RunRequest((Buffer("y", F32, 4),), (launch("k", ref("y"), cluster=(2, 1, 1)),)))
+        for outcome in (ptx, cluster):
+            assert isinstance(outcome, Unavailable | Ran)
 
-    def test_compile_errors(self, device: Device) -> None:
-        for text in (
-            "__global__ void k(float* x) {\n  x[0] = nope;\n}",
-            '#include "missing.h"\n__global__ void k() {}',
-        ):
-            got = device.compile(CompileRequest("/k/k.cu", text, ("k",)))
-            assert isinstance(got, CompileFailed) and got.messages, got
+    def test_a_compile_error_at_its_range(self, device: Device) -> None:
+        failed = device.compile(CompileRequest(PATH, body("y[i] = undeclared + x[i];"), ("k",)))
+        assert isinstance(failed, CompileFailed)
+        error = next(m for m in failed.messages if m.severity == "error")
+        assert error.location is not None
+        place = error.location.range
+        assert (place.start.line, place.start.column, place.end.column) == (2, 9, 19)
+
+    def test_a_missing_header_is_a_compile_error(self, device: Device) -> None:
+        failed = device.compile(CompileRequest(PATH, '#include "nowhere.h"\n' + body("y[i] = 0;"), ("k",)))
+        assert isinstance(failed, CompileFailed)
+        assert any("nowhere.h" in m.message for m in failed.messages)
+
+    def test_who_wrote_an_element(self, device: Device) -> None:
+        if not device.info().has_watch:
+            pytest.skip("this device cannot watch")
+        outcome = run(device, body("if (i < n) y[n - 1 - i] = x[i];"), watch=Watch("y", 4 * 10, 4))
+        assert isinstance(outcome, Ran) and outcome.watch_hit is not None
+        # y[10] is written by i = 89: block 1, thread 25.
+        assert (outcome.watch_hit.thread.block[0], outcome.watch_hit.thread.thread[0]) == (1, 25)
+        assert outcome.watch_hit.location is not None and outcome.watch_hit.location.range.start.line == 2
+
+    def test_several_threads_at_once_and_the_cache(self, device: Device) -> None:
+        text = body("if (i < n) y[i] = x[i] + 1.0f;")
+        with ThreadPoolExecutor(4) as pool:
+            outcomes = list(pool.map(lambda _: run(device, text), range(8)))
+        assert all(isinstance(o, Ran) and o.contents["y"][3] == 4.0 for o in outcomes)
+        assert compiled(device, text).from_cache

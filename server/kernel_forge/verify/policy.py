@@ -173,7 +173,7 @@ def _check_all(
         if reason is not None:
             state.skipped[label] = reason
             continue
-        limit = min(LARGE_RUN_LIMIT if state.cases else SMALL_RUN_LIMIT, max(1.0, deadline - time.monotonic()))
+        limit = min(LARGE_RUN_LIMIT if timed is not None else SMALL_RUN_LIMIT, max(1.0, deadline - time.monotonic()))
         result = checker.check(case, limit)
         state.runs += checker.take_runs()
         if isinstance(result, CaseFailure):

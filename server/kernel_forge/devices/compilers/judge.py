@@ -11,7 +11,7 @@ from types import TracebackType
 from kernel_forge.devices.compilers.front_end import Opinion, Running, find_front_end
 from kernel_forge.domain.launch import CompileRequest
 from kernel_forge.domain.outcome import CompileFailed, CompilerMessage, Unavailable
-from kernel_forge.domain.text import Location, Range
+from kernel_forge.domain.text import Location, Position, Range
 
 # Names a CUDA file can use that the emulator does not have. With no front end to ask, a message about one of
 # these is taken as "not emulated" rather than "not valid".
@@ -38,18 +38,40 @@ class Judge:
     ) -> "Consideration":
         """Start to compile with the front end; use as a context manager around the host's compilation.
 
-        ``texts`` are the user's files by path with host-only code blanked, the main one first; ``headers`` maps names as
-        included to paths among them; ``dropped`` are headers to take as empty.
+        ``texts`` are the user's files by path with host-only code blanked, the main one first; ``headers`` maps
+        names as included to paths among them; ``dropped`` are headers to take as empty.
         """
         running = None if self._front_end is None else self._front_end.start(request, texts, headers, dropped)
-        return Consideration(running)
+        return Consideration(running, texts)
+
+
+_HOST_CALL = re.compile(
+    r"(?<![\w.>])(?:::|std::)?(fopen|freopen|fdopen|open|creat|system|popen|fork|vfork|exec[lv]p?e?|socket|unlink|remove|"
+    r"rename|kill|dlopen|mmap|syscall|signal|raise|abort|exit|_exit|getenv|setenv|pthread_create)\s*\("
+)
+
+
+def _host_calls(texts: Mapping[str, str]) -> tuple[CompilerMessage, ...]:
+    found = []
+    for path, text in texts.items():
+        code = re.sub(
+            r"//[^\n]*|/\*.*?\*/|\"(?:[^\"\\\n]|\\.)*\"", lambda m: re.sub(r"[^\n]", " ", m.group()), text, flags=re.S
+        )
+        for match in _HOST_CALL.finditer(code):
+            line = code.count("\n", 0, match.start())
+            column = match.start() - (code.rfind("\n", 0, match.start()) + 1)
+            place = Range(Position(line, column), Position(line, column + len(match.group(1))))
+            message = f"{match.group(1)} cannot be called in device code"
+            found.append(CompilerMessage("error", message, Location(path, place), "Kernel Forge"))
+    return tuple(found)
 
 
 class Consideration:
     """A front end's compilation under way."""
 
-    def __init__(self, running: Running | None) -> None:
+    def __init__(self, running: Running | None, texts: Mapping[str, str]) -> None:
         self._running = running
+        self._texts = texts
 
     def __enter__(self) -> "Consideration":
         return self
@@ -64,10 +86,14 @@ class Consideration:
         return None if self._running is None else self._running.result()
 
     def on_success(self) -> tuple[CompilerMessage, ...] | CompileFailed:
-        """The host compiler accepted: the front end may still refuse; else its warnings."""
+        """The host compiler accepted: the front end may still refuse; else its warnings.
+
+        Without the front end's word, calls that only a host has are refused here: on a GPU they do not exist, and in
+        the emulator they would really be made.
+        """
         opinion = self._opinion()
         if opinion is None or not opinion.conclusive:
-            return ()
+            return CompileFailed(calls) if (calls := _host_calls(self._texts)) else ()
         if not opinion.accepted:
             return CompileFailed(opinion.messages)
         return opinion.messages

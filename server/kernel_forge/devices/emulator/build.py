@@ -94,16 +94,15 @@ def build(request: CompileRequest, tree: ShadowTree, toolchain: Toolchain, cache
 
 
 def _run(command: list[str], folder: Path, request: CompileRequest, tree: ShadowTree, origin: str) -> Refused | None:
+    zig = str(folder.parent.parent / "zig")
     environment = {
         "PATH": os.environ.get("PATH", ""),
         "LC_ALL": "C",
         "TMPDIR": str(folder),
         "HOME": str(folder),
+        "ZIG_GLOBAL_CACHE_DIR": zig,
+        "ZIG_LOCAL_CACHE_DIR": zig,
     }
-    # Zig keeps its own libraries there, built once; beside the entries, since HOME is as short-lived as this build.
-    shared = str(folder.parent.parent / "zig")
-    environment["ZIG_GLOBAL_CACHE_DIR"] = os.environ.get("ZIG_GLOBAL_CACHE_DIR", shared)
-    environment["ZIG_LOCAL_CACHE_DIR"] = os.environ.get("ZIG_LOCAL_CACHE_DIR", shared)
     process = subprocess.Popen(
         command,
         cwd=folder,

@@ -7,6 +7,7 @@ from pathlib import Path
 
 SIZE_LIMIT = 2 << 30
 ENTRY_FILE = "kernel"
+BUILD_PREFIX = ".build-"
 
 
 class ArtifactCache:
@@ -33,7 +34,7 @@ class ArtifactCache:
     def build_folder(self) -> Path:
         """A private folder to build an entry in."""
         self.root.mkdir(parents=True, exist_ok=True)
-        return Path(tempfile.mkdtemp(prefix=".build-", dir=self.root))
+        return Path(tempfile.mkdtemp(prefix=f"{BUILD_PREFIX}{os.getpid()}-", dir=self.root))
 
     def adopt(self, key: str, built: Path) -> Path:
         """Make ``built`` the entry of ``key`` (or drop it where another process was faster)."""
@@ -60,3 +61,11 @@ class ArtifactCache:
             if folder != keep and not folder.name.startswith("."):
                 shutil.rmtree(folder, ignore_errors=True)
                 total -= size
+
+
+def sweep(root: Path, prefix: str) -> None:
+    """Remove folders ``prefix`` + process id + ``-...`` in ``root`` whose process is gone: it was killed."""
+    for folder in root.glob(f"{prefix}*"):
+        pid = folder.name[len(prefix) :].partition("-")[0]
+        if pid.isdigit() and not Path("/proc", pid).exists():
+            shutil.rmtree(folder, ignore_errors=True)

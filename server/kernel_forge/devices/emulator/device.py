@@ -13,7 +13,7 @@ import numpy as np
 
 from kernel_forge.devices.compilers.judge import Judge
 from kernel_forge.devices.emulator.build import META_FILE, Refused, build
-from kernel_forge.devices.emulator.cache import ENTRY_FILE, ArtifactCache
+from kernel_forge.devices.emulator.cache import BUILD_PREFIX, ENTRY_FILE, ArtifactCache, sweep
 from kernel_forge.devices.emulator.job import JOB, REPORT, TEXT, write_job
 from kernel_forge.devices.emulator.report import Event, ReportReader, read_events
 from kernel_forge.devices.emulator.rewrite import HostCode, shadow_sources
@@ -39,6 +39,7 @@ from kernel_forge.ports import Artifact, DeviceInfo
 
 # The runtime ends itself at the limit and says where it was; the device waits this much longer for that.
 GRACE_SECONDS = 3.0
+RUN_PREFIX = "kernel-forge-run-"
 
 
 class EmulatorDevice:
@@ -56,6 +57,8 @@ class EmulatorDevice:
         compiler = find_compiler()
         self.toolchain = None if compiler is None else Toolchain(compiler, cache_dir)
         self.judge = Judge()
+        sweep(self.cache.root, BUILD_PREFIX)
+        sweep(Path(_run_root() or tempfile.gettempdir()), RUN_PREFIX)
 
     def info(self) -> DeviceInfo:
         """What this device is; cheap and never raises."""
@@ -101,12 +104,14 @@ class EmulatorDevice:
 
     def run(self, artifact: Artifact, request: RunRequest) -> RunOutcome:
         """Run the launches in a process of their own."""
+        if any(launch.cluster is not None for launch in request.launches):
+            return Unavailable("the emulator does not have thread block clusters")
         built = Path(artifact.handle)
         executable = built / ENTRY_FILE
         if not executable.exists():
             return Unavailable("the compiled kernel has been evicted from the cache; compile again")
         texts: Mapping[str, str] = json.loads((built / META_FILE).read_text(encoding="utf-8"))
-        folder = Path(tempfile.mkdtemp(prefix="kernel-forge-", dir=_run_root()))
+        folder = Path(tempfile.mkdtemp(prefix=f"{RUN_PREFIX}{os.getpid()}-", dir=_run_root()))
         try:
             return self._run_in(folder, executable, texts, artifact, request)
         except OSError as error:

@@ -6,6 +6,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -223,8 +224,13 @@ Job read_job(const char* path) {
   return job;
 }
 
-void limit_resources() {
+void limit_resources(const Job& job) {
   rlimit address{}, core{0, 0};
+  // No file may grow beyond what this run itself writes: its outputs, its text and its report.
+  rlim_t largest = settings.output_limit + (1 << 20);
+  for (auto& item : job.buffers) largest = std::max<rlim_t>(largest, item->region.bytes);
+  rlimit files{largest, largest};
+  setrlimit(RLIMIT_FSIZE, &files);
   getrlimit(RLIMIT_AS, &address);
   // Buffers are mapped already; what a kernel maps beyond them is bounded.
   size_t used = 0;
@@ -258,7 +264,7 @@ int main(int count, char** arguments) {
     auto& watched = *job.buffers.at(static_cast<size_t>(job.watch_buffer));
     if (!watched.symbol) set_watch(watched.region.base + job.watch_offset, job.watch_bytes);
   }
-  limit_resources();
+  limit_resources(job);
   start_clock();
   protect_watch();
   auto start = std::chrono::steady_clock::now();
