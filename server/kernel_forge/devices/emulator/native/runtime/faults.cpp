@@ -113,6 +113,10 @@ void on_fault(int signal, siginfo_t* info, void* context) {
   } else if (w && address >= w->stacks && address < w->stacks + w->stacks_bytes) {
     kind = "stack-overflow";
     near = false;
+  } else if (signal == SIGSEGV && info->si_code == SI_KERNEL) {
+    // No address is known: the pointer is none that any mapping can have, as one made of poison is.
+    line.text("message", "the pointer is not a valid address");
+    near = false;
   } else if (reinterpret_cast<uintptr_t>(address) < kNullLimit) {
     kind = "null";
     near = false;

@@ -256,7 +256,7 @@ int main(int count, char** arguments) {
     if (!item->symbol) {
       buffer_regions().push_back(item->region);
       if (!item->region.writable)
-        mprotect(item->region.map + 4096, item->region.map_bytes - 8192, PROT_READ);
+        mprotect(item->region.map + kGuardBytes, item->region.map_bytes - 2 * kGuardBytes, PROT_READ);
       if (item->region.bytes == 0) mprotect(item->region.map, item->region.map_bytes, PROT_NONE);
     }
   if (job.watch_buffer >= 0) {
@@ -270,6 +270,7 @@ int main(int count, char** arguments) {
   auto start = std::chrono::steady_clock::now();
   for (auto& item : job.launches) run_launch(item->launch);
   double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  forget_worker();  // the clock must not interrupt what is only handing its results over
   claim_end();
   for (size_t i = 0; i < job.buffers.size(); ++i) {
     auto& item = *job.buffers[i];

@@ -65,7 +65,7 @@ Region allocate_guarded(size_t bytes, size_t align) {
   // [guard][poison ... body][guard]: the body ends at the upper guard up to the alignment's slack.
   size_t body = round_up(bytes, align < 16 ? 16 : align);
   size_t pages = round_up(body ? body : 1, kPage);
-  size_t map_bytes = pages + 2 * kPage;
+  size_t map_bytes = pages + 2 * kGuardBytes;
   void* map = mmap(nullptr, map_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (map == MAP_FAILED) {
     claim_end();
@@ -75,10 +75,10 @@ Region allocate_guarded(size_t bytes, size_t align) {
   Region region;
   region.map = static_cast<char*>(map);
   region.map_bytes = map_bytes;
-  region.base = region.map + map_bytes - kPage - body;
+  region.base = region.map + map_bytes - kGuardBytes - body;
   region.bytes = bytes;
-  mprotect(region.map, kPage, PROT_NONE);
-  mprotect(region.map + map_bytes - kPage, kPage, PROT_NONE);
+  mprotect(region.map, kGuardBytes, PROT_NONE);
+  mprotect(region.map + map_bytes - kGuardBytes, kGuardBytes, PROT_NONE);
   return region;
 }
 
@@ -103,18 +103,18 @@ void fill_poison(void* base, size_t bytes, uint64_t salt) {
 }
 
 static size_t slack_bytes(const Region& r) {
-  return static_cast<size_t>(r.map + r.map_bytes - kPage - (r.base + r.bytes));
+  return static_cast<size_t>(r.map + r.map_bytes - kGuardBytes - (r.base + r.bytes));
 }
 
 void poison_outside(const Region& r, uint64_t salt) {
-  char* low = r.map + kPage;
+  char* low = r.map + kGuardBytes;
   fill_poison(low, static_cast<size_t>(r.base - low), salt);
   fill_poison(r.base + r.bytes, slack_bytes(r), salt + 1);
 }
 
 long long changed_outside(const Region& r, uint64_t salt) {
   uint64_t below = poison_pattern(salt), above = poison_pattern(salt + 1);
-  const char* low = r.map + kPage;
+  const char* low = r.map + kGuardBytes;
   size_t low_bytes = static_cast<size_t>(r.base - low);
   for (size_t i = low_bytes; i-- > 0;)
     if (static_cast<unsigned char>(low[i]) != poison_byte(below, i))

@@ -71,6 +71,7 @@ struct alignas(kf_slot_bytes) Slot {
 // Lanes that meet under one mask.
 struct Meeting {
   unsigned mask = 0, arrived = 0, published = 0;
+  unsigned size = 0;  // bytes exchanged; 0 is __syncwarp
   Site site;
   Slot incoming[32], outgoing[32];
 };
@@ -132,6 +133,8 @@ struct Region {
   const char* shared = nullptr;  // name of a shared variable
   bool writable = true;
 };
+// Pages that fault on either side: wide enough that a wrong stride or a swapped index does not reach the next buffer.
+constexpr size_t kGuardBytes = 256 * 1024;
 Region allocate_guarded(size_t bytes, size_t align);
 void poison_outside(const Region& region, uint64_t salt);
 void fill_poison(void* base, size_t bytes, uint64_t salt);

@@ -78,13 +78,15 @@ const Meeting& meet(unsigned mask, const void* value, unsigned size, Site site) 
   if (!(mask & bit)) report_mask(w, "the calling lane is not in the mask", mask, bit, site);
   mask &= warp.existing;
   Meeting& m = meeting_of(warp, mask);
-  if (m.arrived && m.site != site) {
-    // Lanes of one mask must execute the same intrinsic (CUDA C++ guide, warp shuffle functions).
+  if (m.arrived && m.site != site && (m.size != 0 || size != 0)) {
+    // Lanes of one mask must execute the same intrinsic (CUDA C++ guide, warp shuffle functions). For __syncwarp any
+    // call with the same mask is the same (volta and later).
     t.site = site;
     report_mask(w, "lanes of one mask are at different intrinsics", mask, mask & ~m.arrived, m.site);
   }
   if (size) memcpy(m.incoming[t.lane].bytes, value, size);
   m.arrived |= bit;
+  m.size = size;
   m.site = site;
   t.site = site;
   if ((mask & ~warp.done) == m.arrived) {
