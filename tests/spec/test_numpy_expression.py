@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kernel_forge.domain.errors import ExpressionError
-from kernel_forge.spec.numpy_expression import _SUBMODULES, FUNCTIONS, MAX_LENGTH, METHODS, NumpyExpression
+from kernel_forge.spec.numpy_expression import MAX_LENGTH, NumpyExpression
+from kernel_forge.spec.numpy_names import FUNCTIONS, METHODS, SUBMODULES
 
 NAMES = ("x", "y", "n")
 
@@ -182,7 +183,7 @@ def test_what_is_no_expression(text: str) -> None:
 
 def test_every_listed_name_exists() -> None:
     assert not [f for f in FUNCTIONS if not hasattr(np, f)]
-    assert not [s for s in _SUBMODULES if not hasattr(getattr(np, s[0]), s[1])]
+    assert not [s for s in SUBMODULES if not hasattr(getattr(np, s[0]), s[1])]
     assert not [m for m in METHODS - {"ptp"} if not hasattr(np.ndarray, m)]  # ptp: NumPy 1 only
 
 

@@ -34,10 +34,6 @@ class LineIndex:
         """Number of lines; an empty text has one."""
         return len(self._starts)
 
-    def line_start(self, line: int) -> int:
-        """Offset of the first character of ``line``."""
-        return self._starts[line]
-
     def line_text(self, line: int) -> str:
         """The text of ``line`` without its line end."""
         end = self._starts[line + 1] if line + 1 < len(self._starts) else len(self._text)

@@ -187,13 +187,6 @@ class Block(Strict):
     gate: float | None = Field(None, gt=0, description="Largest slowdown accepted, 1.05 for 5 %.")
 
 
-class Sidecar(Strict):
-    """A file ``name.forge.toml`` beside ``name.cu``: one table per kernel."""
-
-    source: str = Field(description="The CUDA file, beside this one.")
-    kernels: dict[str, dict[str, Any]] = Field(description="Kernel name -> its spec block.")
-
-
 def json_schema() -> dict[str, Any]:
     """The JSON schema of a spec block."""
     schema = Block.model_json_schema()

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from kernel_forge.domain.errors import ExpressionError
 from kernel_forge.domain.expression import Expression
 from kernel_forge.source import LaunchSite, SourceFile
+from kernel_forge.spec.signature import split_arguments
 
 _CAST = re.compile(
     r"\(\s*(?:const\s+)?(?:unsigned|int|long|size_t|u?int\d+_t|unsigned int|unsigned long|long long|float|double)\s*\)"
@@ -36,7 +37,7 @@ def dimensions(text: str, site: LaunchSite, source: SourceFile, names: Mapping[s
     """The extents that a launch's grid or block text stands for: a number, ``dim3(...)``, or a local variable."""
     resolved = _resolve(text.strip(), site, source, MAX_DEPTH)
     match = _DIM3.match(resolved)
-    parts = _split(match.group(1)) if match is not None and resolved.startswith(("dim3", "{")) else [resolved]
+    parts = split_arguments(match.group(1)) if match is not None and resolved.startswith(("dim3", "{")) else [resolved]
     found = []
     for part in parts:
         expression = _with_locals(part, site, source, names)
@@ -96,15 +97,3 @@ def _scope(site: LaunchSite, source: SourceFile) -> str:
         found = list(re.finditer(rf"\b{re.escape(site.in_function)}\s*\(", source.text[:end]))
         start = found[-1].start() if found else 0
     return source.text[start:end]
-
-
-def _split(text: str) -> list[str]:
-    """``text`` at its commas outside brackets."""
-    parts, depth, begin = [], 0, 0
-    for i, character in enumerate(text):
-        depth += (character in "([{<") - (character in ")]}>")
-        if character == "," and depth == 0:
-            parts.append(text[begin:i].strip())
-            begin = i + 1
-    parts.append(text[begin:].strip())
-    return parts

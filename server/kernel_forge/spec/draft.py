@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 from kernel_forge.domain.errors import UsageError
 from kernel_forge.domain.text import Position, Range, TextEdit
-from kernel_forge.source import Kernel, LaunchSite, Param, SourceFile
+from kernel_forge.source import Kernel, Param, SourceFile
 from kernel_forge.spec.body_reading import GridReading, read_elementwise, read_grid, read_row_reduction
-from kernel_forge.spec.cpp_expressions import dimensions
+from kernel_forge.spec.launches import read_site
 from kernel_forge.spec.references import GAP
 
 _SIZE_NAMES = re.compile(
@@ -189,7 +189,8 @@ class _Drafter:
 
     def _launch(self, layout: str) -> list[str]:
         """Nothing where the file's own launch can be read; else what the body's indexing suggests."""
-        if any(s.kernel == self.kernel.name and s.grid and self._readable(s) for s in self.source.launches):
+        known = frozenset((*self.sizes, *(m.name for m in self.macros)))
+        if read_site(self.source, self.kernel, (), known) is not None:
             return []
         block = next((m.name for m in self.macros if re.search(r"block|threads", m.name, re.I)), None)
         size = block or "256"
@@ -208,17 +209,6 @@ class _Drafter:
         per_row = re.search(r"=\s*blockIdx\.x\s*;", self.body) is not None
         total = self.sizes[0] if per_row or len(self.sizes) == 1 else " * ".join(self.sizes)
         return [f'grid = "{total}"' if per_row else f'grid = "cdiv({total}, {size})"', f"block = {quoted}"]
-
-    def _readable(self, site: LaunchSite) -> bool:
-        known = {*self.sizes, *(m.name for m in self.macros)}
-        names = {m.name: m.value for m in self.source.macros if m.name not in known and m.value.strip().isdigit()}
-        for text, param in zip(site.args, self.kernel.params, strict=False):
-            if text.isidentifier() and not param.is_pointer and param.name in known:
-                names[text] = param.name
-        grid = dimensions(site.grid, site, self.source, names)
-        block = dimensions(site.block, site, self.source, names)
-        found = [*(grid or ()), *(block or ())]
-        return bool(grid and block) and all(e.names <= known for e in found)
 
 
 def _around(value: int) -> list[int]:

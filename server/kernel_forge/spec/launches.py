@@ -7,12 +7,15 @@ from kernel_forge.domain.errors import ExpressionError
 from kernel_forge.domain.expression import Expression
 from kernel_forge.domain.spec import LaunchSpec
 from kernel_forge.domain.text import Location
-from kernel_forge.source import LaunchSite, SourceFile
+from kernel_forge.source import Kernel, LaunchSite, SourceFile
 from kernel_forge.spec.block_model import LaunchTable
 from kernel_forge.spec.cpp_expressions import dimensions, translate
 from kernel_forge.spec.problems import BlockText
 from kernel_forge.spec.signature import Instance
 from kernel_forge.spec.toml_document import Path
+
+SiteLaunch = tuple[LaunchSite, list[Expression], list[Expression], Expression | None]
+"""A launch site with its grid, block and dynamic shared memory."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +30,11 @@ class LaunchReader:
         self, table: LaunchTable | None, instance: Instance, args: tuple[str, ...], path: Path
     ) -> LaunchSpec | None:
         """One launch, or None where something is missing or wrong (noted)."""
-        inferred = None if table is not None and table.grid and table.block else self._inferred(instance)
+        inferred = (
+            None
+            if table is not None and table.grid and table.block
+            else read_site(self.source, instance.kernel, instance.template_args, self.known)
+        )
         site, grid, block, shared = inferred or (None, None, None, None)
         location = self.block.location_of(path, key=True)
         if table is not None:
@@ -95,35 +102,39 @@ class LaunchReader:
             return None
         return expression
 
-    def _inferred(
-        self, instance: Instance
-    ) -> tuple[LaunchSite, list[Expression], list[Expression], Expression | None] | None:
-        """What the file's own launch of the kernel says, where it is plain arithmetic over known names."""
-        for site in self.source.launches:
-            if site.kernel.split("::")[-1] != instance.kernel.name or not site.grid or not site.block:
-                continue
-            names = self._host_names(site, instance)
-            grid = dimensions(site.grid, site, self.source, names)
-            block = dimensions(site.block, site, self.source, names)
-            shared = translate(site.shared, names) if site.shared else None
-            expressions = [*(grid or ()), *(block or ()), *((shared,) if shared else ())]
-            if grid and block and all(e.names <= self.known for e in expressions):
-                if site.shared and shared is None:
-                    continue
-                return site, grid, block, shared
-        return None
 
-    def _host_names(self, site: LaunchSite, instance: Instance) -> Mapping[str, str]:
-        """Host variable -> parameter it is passed as; numeric macros -> their values; template arguments."""
-        names = {m.name: m.value for m in self.source.macros if m.name not in self.known and m.value.strip().isdigit()}
-        for text, param in zip(site.args, instance.kernel.params, strict=False):
-            if text.isidentifier() and not param.is_pointer and param.name in self.known:
-                names[text] = param.name
-        # A literal that is passed as a template argument stands for that template parameter's argument.
-        for site_arg, own_arg in zip(site.template_args, instance.template_args, strict=False):
-            if site_arg.isidentifier() and own_arg in self.known:
-                names[site_arg] = own_arg
-        return names
+def read_site(
+    source: SourceFile, kernel: Kernel, template_args: tuple[str, ...], known: frozenset[str]
+) -> SiteLaunch | None:
+    """What the file's own launch of ``kernel`` says, where it is plain arithmetic over ``known`` names."""
+    for site in source.launches:
+        if site.kernel.split("::")[-1] != kernel.name or not site.grid or not site.block:
+            continue
+        names = _host_names(source, site, kernel, template_args, known)
+        grid = dimensions(site.grid, site, source, names)
+        block = dimensions(site.block, site, source, names)
+        shared = translate(site.shared, names) if site.shared else None
+        expressions = [*(grid or ()), *(block or ()), *((shared,) if shared else ())]
+        if grid and block and all(e.names <= known for e in expressions):
+            if site.shared and shared is None:
+                continue
+            return site, grid, block, shared
+    return None
+
+
+def _host_names(
+    source: SourceFile, site: LaunchSite, kernel: Kernel, template_args: tuple[str, ...], known: frozenset[str]
+) -> Mapping[str, str]:
+    """Host variable -> parameter it is passed as; numeric macros -> their values; template arguments."""
+    names = {m.name: m.value for m in source.macros if m.name not in known and m.value.strip().isdigit()}
+    for text, param in zip(site.args, kernel.params, strict=False):
+        if text.isidentifier() and not param.is_pointer and param.name in known:
+            names[text] = param.name
+    # A name that is passed as a template argument stands for that template parameter's argument.
+    for site_arg, own_arg in zip(site.template_args, template_args, strict=False):
+        if site_arg.isidentifier() and own_arg in known:
+            names[site_arg] = own_arg
+    return names
 
 
 _EXAMPLES = {"grid": "cdiv(n, BLOCK)", "block": "BLOCK"}

@@ -16,264 +16,10 @@ import numpy as np
 
 from kernel_forge.domain.errors import ExpressionError
 from kernel_forge.domain.expression import span
+from kernel_forge.spec.numpy_names import FUNCTIONS, METHODS, NAMESPACES, NUMPY_NAMES, SUBMODULES, UFUNC_METHODS
 
 MAX_LENGTH = 4000
 MAX_EXPONENT = 1024
-FUNCTIONS = frozenset(
-    [
-        "abs",
-        "absolute",
-        "add",
-        "all",
-        "amax",
-        "amin",
-        "any",
-        "arange",
-        "arccos",
-        "arccosh",
-        "arcsin",
-        "arcsinh",
-        "arctan",
-        "arctan2",
-        "arctanh",
-        "argmax",
-        "argmin",
-        "argpartition",
-        "argsort",
-        "around",
-        "array",
-        "array_equal",
-        "asarray",
-        "atleast_1d",
-        "atleast_2d",
-        "average",
-        "bincount",
-        "bitwise_and",
-        "bitwise_or",
-        "bitwise_xor",
-        "bool_",
-        "broadcast_to",
-        "cbrt",
-        "ceil",
-        "clip",
-        "column_stack",
-        "concatenate",
-        "convolve",
-        "copysign",
-        "correlate",
-        "cos",
-        "cosh",
-        "count_nonzero",
-        "cross",
-        "cumprod",
-        "cumsum",
-        "deg2rad",
-        "diag",
-        "diagonal",
-        "diff",
-        "digitize",
-        "divide",
-        "dot",
-        "einsum",
-        "empty_like",
-        "equal",
-        "exp",
-        "exp2",
-        "expand_dims",
-        "expm1",
-        "eye",
-        "fabs",
-        "flatnonzero",
-        "flip",
-        "fliplr",
-        "flipud",
-        "float16",
-        "float32",
-        "float64",
-        "floor",
-        "floor_divide",
-        "fmax",
-        "fmin",
-        "fmod",
-        "full",
-        "full_like",
-        "gcd",
-        "greater",
-        "greater_equal",
-        "heaviside",
-        "histogram",
-        "hstack",
-        "hypot",
-        "identity",
-        "inner",
-        "int16",
-        "int32",
-        "int64",
-        "int8",
-        "interp",
-        "invert",
-        "isfinite",
-        "isin",
-        "isinf",
-        "isnan",
-        "kron",
-        "lcm",
-        "ldexp",
-        "left_shift",
-        "less",
-        "less_equal",
-        "linspace",
-        "log",
-        "log10",
-        "log1p",
-        "log2",
-        "logaddexp",
-        "logical_and",
-        "logical_not",
-        "logical_or",
-        "logical_xor",
-        "matmul",
-        "max",
-        "maximum",
-        "mean",
-        "median",
-        "meshgrid",
-        "min",
-        "minimum",
-        "mod",
-        "moveaxis",
-        "multiply",
-        "nan_to_num",
-        "nanmax",
-        "nanmin",
-        "nansum",
-        "negative",
-        "newaxis",
-        "nonzero",
-        "not_equal",
-        "ones",
-        "ones_like",
-        "outer",
-        "pad",
-        "partition",
-        "power",
-        "prod",
-        "ptp",
-        "quantile",
-        "rad2deg",
-        "ravel",
-        "reciprocal",
-        "remainder",
-        "repeat",
-        "reshape",
-        "right_shift",
-        "rint",
-        "roll",
-        "rollaxis",
-        "round",
-        "searchsorted",
-        "select",
-        "sign",
-        "sinc",
-        "sin",
-        "sinh",
-        "sort",
-        "sqrt",
-        "square",
-        "squeeze",
-        "stack",
-        "std",
-        "subtract",
-        "sum",
-        "swapaxes",
-        "take",
-        "take_along_axis",
-        "tan",
-        "tanh",
-        "tensordot",
-        "tile",
-        "trace",
-        "transpose",
-        "trapezoid",
-        "tri",
-        "tril",
-        "triu",
-        "true_divide",
-        "trunc",
-        "uint16",
-        "uint32",
-        "uint64",
-        "uint8",
-        "unique",
-        "var",
-        "vdot",
-        "vecdot",
-        "vstack",
-        "where",
-        "zeros",
-        "zeros_like",
-        "inf",
-        "nan",
-        "pi",
-        "e",
-    ]
-)
-_UFUNC_METHODS = frozenset({"accumulate", "reduce", "outer", "at", "reduceat"})
-_NUMPY_NAMES = frozenset({"np", "numpy", "math"})
-_NAMESPACES = {"fft", "linalg"}
-_SUBMODULES = {
-    ("linalg", "norm"),
-    ("linalg", "inv"),
-    ("linalg", "det"),
-    ("linalg", "solve"),
-    ("fft", "fft"),
-    ("fft", "ifft"),
-    ("fft", "rfft"),
-}
-METHODS = frozenset(
-    [
-        "all",
-        "any",
-        "argmax",
-        "argmin",
-        "argsort",
-        "astype",
-        "clip",
-        "copy",
-        "cumprod",
-        "cumsum",
-        "diagonal",
-        "dot",
-        "flatten",
-        "imag",
-        "max",
-        "mean",
-        "min",
-        "ndim",
-        "nonzero",
-        "prod",
-        "ptp",
-        "ravel",
-        "real",
-        "repeat",
-        "reshape",
-        "round",
-        "searchsorted",
-        "shape",
-        "size",
-        "sort",
-        "squeeze",
-        "std",
-        "sum",
-        "swapaxes",
-        "T",
-        "take",
-        "trace",
-        "transpose",
-        "var",
-        "view",
-    ]
-)
 _BUILTINS: Mapping[str, Any] = {
     "abs": abs,
     "bool": bool,
@@ -380,7 +126,7 @@ def _check(node: ast.AST, text: str, lead: int, known: frozenset[str], local: fr
                 return
             if name in known:
                 read.add(name)
-            elif name in _NUMPY_NAMES:
+            elif name in NUMPY_NAMES:
                 raise _error(node, text, lead, f"{name} alone is no value; write {name}.sqrt(x) and the like")
             elif name not in _BUILTINS:
                 raise _error(node, text, lead, _unknown(name, known))
@@ -421,7 +167,7 @@ def _check(node: ast.AST, text: str, lead: int, known: frozenset[str], local: fr
 def _targets(target: ast.expr, text: str, lead: int) -> frozenset[str]:
     """Names that a comprehension binds; it must not assign to parts of anything that exists."""
     match target:
-        case ast.Name(id=name) if name not in _NUMPY_NAMES and not name.startswith("__"):
+        case ast.Name(id=name) if name not in NUMPY_NAMES and not name.startswith("__"):
             return frozenset({name})
         case ast.Tuple(elts=parts) | ast.List(elts=parts):
             return frozenset().union(*(_targets(part, text, lead) for part in parts))
@@ -434,18 +180,18 @@ def _check_attribute(
     node: ast.Attribute, text: str, lead: int, known: frozenset[str], local: frozenset[str], read: set[str]
 ) -> None:
     value = node.value
-    if isinstance(value, ast.Name) and value.id in _NUMPY_NAMES and value.id not in known:
-        if node.attr not in FUNCTIONS and node.attr not in _NAMESPACES:
+    if isinstance(value, ast.Name) and value.id in NUMPY_NAMES and value.id not in known:
+        if node.attr not in FUNCTIONS and node.attr not in NAMESPACES:
             raise _error(node, text, lead, f"{value.id}.{node.attr} is not among the allowed NumPy functions")
         return
     if (
         isinstance(value, ast.Attribute)
         and isinstance(value.value, ast.Name)
-        and value.value.id in _NUMPY_NAMES - known
+        and value.value.id in NUMPY_NAMES - known
         and value.attr not in METHODS - FUNCTIONS
     ):
         inner = value.attr
-        if (inner, node.attr) in _SUBMODULES or (inner in FUNCTIONS and node.attr in _UFUNC_METHODS):
+        if (inner, node.attr) in SUBMODULES or (inner in FUNCTIONS and node.attr in UFUNC_METHODS):
             return
         raise _error(node, text, lead, f"np.{inner}.{node.attr} is not among the allowed NumPy functions")
     if node.attr not in METHODS:

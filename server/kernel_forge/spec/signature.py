@@ -61,7 +61,7 @@ def find_instance(text: str, source: SourceFile) -> Instance | str:
 
 
 def split_arguments(text: str) -> list[str]:
-    """Template arguments at their top-level commas."""
+    """``text`` at its commas outside brackets; nothing for an empty text."""
     parts, depth, begin = [], 0, 0
     for i, character in enumerate(text):
         depth += (character in "<([{") - (character in ">)]}")

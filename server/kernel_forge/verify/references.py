@@ -21,7 +21,6 @@ from kernel_forge.domain.spec import (
     KernelReference,
     KernelSpec,
     Reference,
-    Role,
 )
 from kernel_forge.domain.text import Location, Range
 from kernel_forge.spec import BoundCase
@@ -281,8 +280,3 @@ def time_limit(seconds: float, location: Location | None, what: str = "the refer
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, previous)
-
-
-def writable_names(spec: KernelSpec) -> frozenset[str]:
-    """Buffers that a kernel may write."""
-    return frozenset(a.name for a in spec.args if isinstance(a, BufferArg) and a.role is not Role.IN)

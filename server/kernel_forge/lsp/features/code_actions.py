@@ -6,12 +6,12 @@ from kernel_forge.domain.text import Range, TextEdit
 from kernel_forge.lsp.convert import from_range, to_diagnostic, to_text_edit
 from kernel_forge.lsp.document import Document
 from kernel_forge.lsp.features.reading import current_findings
+from kernel_forge.lsp.features.verification import UNTRUSTED, VERIFY_COMMAND
 from kernel_forge.lsp.server import KernelForgeServer
 from kernel_forge.source import Kernel
 
 VERIFY_KIND = "refactor.rewrite.kernelForge.verify"
 ADD_SPEC_KIND = "refactor.rewrite.kernelForge.addSpecBlock"
-VERIFY_COMMAND = "kernelForge.verify"
 
 
 def register(server: KernelForgeServer) -> None:
@@ -67,9 +67,7 @@ def _kernel_actions(server: KernelForgeServer, document: Document, where: Range)
                 title=title,
                 kind=VERIFY_KIND,
                 command=lsp.Command(title=title, command=VERIFY_COMMAND, arguments=[document.uri, kernel.name]),
-                disabled=None
-                if server.settings.trusted
-                else lsp.CodeActionDisabled(reason="this workspace is not trusted: nothing is compiled or run"),
+                disabled=None if server.settings.trusted else lsp.CodeActionDisabled(reason=UNTRUSTED),
             )
         ]
     if kernel.body_range is None or any(block.kernel_below == kernel.name for block in document.source.blocks):

@@ -5,7 +5,7 @@ from lsprotocol import types as lsp
 from kernel_forge.domain.spec import KernelSpec
 from kernel_forge.lsp.convert import to_range
 from kernel_forge.lsp.document import Document
-from kernel_forge.lsp.features.verification import UNTRUSTED
+from kernel_forge.lsp.features.verification import UNTRUSTED, VERIFY_COMMAND
 from kernel_forge.lsp.server import KernelForgeServer
 from kernel_forge.views.words import title
 
@@ -27,7 +27,7 @@ def register(server: KernelForgeServer) -> None:
                 range=to_range(names[spec.kernel], document.line, ls.encoding),
                 command=lsp.Command(
                     title=lens_title(ls, document, spec),
-                    command="kernelForge.verify",
+                    command=VERIFY_COMMAND,
                     arguments=[document.uri, spec.kernel],
                 ),
             )

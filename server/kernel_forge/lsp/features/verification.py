@@ -17,6 +17,7 @@ from kernel_forge.lsp.server import KernelForgeServer
 from kernel_forge.views.findings import findings_of
 
 log = logging.getLogger(__name__)
+VERIFY_COMMAND = "kernelForge.verify"
 UNTRUSTED = "this workspace is not trusted: nothing is compiled or run"
 _tokens = itertools.count(1)
 
@@ -24,7 +25,7 @@ _tokens = itertools.count(1)
 def register(server: KernelForgeServer) -> None:
     """Register the commands that start and stop verifications."""
 
-    @server.command("kernelForge.verify")
+    @server.command(VERIFY_COMMAND)
     async def verify_command(ls: KernelForgeServer, uri: str, kernel: str | None = None) -> None:
         document = ls.document(uri)
         if document is None:

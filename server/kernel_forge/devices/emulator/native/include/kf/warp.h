@@ -37,12 +37,19 @@ inline Lanes exchange(unsigned mask, const T& value, KF_SITE) {
   return {slots, arrived, mask};
 }
 
-inline unsigned ballot(unsigned mask, int predicate, KF_SITE) {
+// The lanes that voted yes; `arrived` receives those that voted at all.
+inline unsigned vote(unsigned mask, int predicate, unsigned& arrived, KF_SITE) {
   Lanes lanes = exchange(mask, predicate != 0 ? 1u : 0u, KF_AT);
-  unsigned votes = 0;
+  unsigned yes = 0;
   for (unsigned lane = 0; lane < 32; ++lane)
-    if (lanes.arrived >> lane & 1 && lanes.get<unsigned>(lane)) votes |= 1u << lane;
-  return votes;
+    if (lanes.arrived >> lane & 1 && lanes.get<unsigned>(lane)) yes |= 1u << lane;
+  arrived = lanes.arrived;
+  return yes;
+}
+
+inline unsigned ballot(unsigned mask, int predicate, KF_SITE) {
+  unsigned arrived;
+  return vote(mask, predicate, arrived, KF_AT);
 }
 
 }  // namespace kf
@@ -51,11 +58,8 @@ static inline unsigned __ballot_sync(unsigned mask, int p, KF_SITE) { return kf:
 static inline int __any_sync(unsigned mask, int p, KF_SITE) { return kf::ballot(mask, p, KF_AT) != 0; }
 static inline int __all_sync(unsigned mask, int p, KF_SITE) { return kf::ballot(mask, !p, KF_AT) == 0; }
 static inline int __uni_sync(unsigned mask, int p, KF_SITE) {
-  kf::Lanes lanes = kf::exchange(mask, p != 0 ? 1u : 0u, KF_AT);
-  unsigned votes = 0;
-  for (unsigned lane = 0; lane < 32; ++lane)
-    if (lanes.arrived >> lane & 1 && lanes.get<unsigned>(lane)) votes |= 1u << lane;
-  return votes == 0 || votes == lanes.arrived;
+  unsigned arrived, yes = kf::vote(mask, p, arrived, KF_AT);
+  return yes == 0 || yes == arrived;
 }
 
 // The segment of `width` lanes the caller belongs to bounds the source lane.
