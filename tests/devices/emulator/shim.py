@@ -61,16 +61,16 @@ def run(text: str, buffers: Mapping[str, Array], **more: Any) -> Mapping[str, Ar
 def table(arguments: Mapping[str, Array], rows: Sequence[tuple[str, DType]], preamble: str = "") -> list[Array]:
     """Every expression of ``rows`` at every index of the arguments, as arrays of the given types.
 
-    An expression speaks of the arguments by name; all arguments have the same length. One translation unit.
+    An expression speaks of the arguments by name; all arguments have the same length. One translation unit; ``at`` is the index.
     """
     n = len(next(iter(arguments.values())))
     inputs = ", ".join(f"const {_C_NAMES[dtype_of(a)]}* {name}_" for name, a in arguments.items())
     outputs = ", ".join(f"{_C_NAMES[kind]}* out{i}" for i, (_, kind) in enumerate(rows))
-    load = " ".join(f"{_C_NAMES[dtype_of(a)]} {name} = {name}_[i];" for name, a in arguments.items())
-    store = "\n".join(f"  out{i}[i] = {expression};" for i, (expression, _) in enumerate(rows))
+    load = " ".join(f"{_C_NAMES[dtype_of(a)]} {name} = {name}_[at];" for name, a in arguments.items())
+    store = "\n".join(f"  out{i}[at] = {expression};" for i, (expression, _) in enumerate(rows))
     text = (
         f"{INCLUDES}{preamble}\n__global__ void k({inputs}, {outputs}) {{\n"
-        f"  long long i = blockIdx.x * 256 + threadIdx.x; if (i >= {n}) return;\n  {load}\n{store}\n}}\n"
+        f"  int at = blockIdx.x * 256 + threadIdx.x; if (at >= {n}) return;\n  {load}\n{store}\n}}\n"
     )
     buffers = dict(arguments) | {f"out{i}": np.zeros(n, kind.numpy) for i, (_, kind) in enumerate(rows)}
     contents = run(text, buffers, grid=(n + 255) // 256, block=256)
