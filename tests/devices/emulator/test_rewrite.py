@@ -140,6 +140,7 @@ def test_includes_are_offered_with_their_line() -> None:
         seen.append((name, quoted, line))
         return None
 
-    text = '#include <a.h>\n  # include "b c.h" // x\n/* y\n */ #include /* z\n*/ "d.h"\r\n// #include "no.h"\n"#include <no>"'
+    text = '#include <a.h>\n  # include "b c.h" // x\n/* y\n */ #include /* z\n*/ "d.h"\r\n'
+    text += '// #include "no.h"\n"#include <no>"'
     assert rewrite(text, hook).text == text
     assert seen == [("a.h", False, 0), ("b c.h", True, 1), ("d.h", True, 4)]

@@ -38,4 +38,5 @@ def _declares(code: str, name: str) -> bool:
     """Whether ``code`` has ``type name(``, ``type* name(...) {`` or a macro ``name``."""
     before = {m.group(1) for m in re.finditer(rf"\b(\w+)\s+{name}\s*\(", code)}
     pointer = re.search(rf"\w\s*[*&]\s*{name}\s*\([^()]*\)\s*\{{", code)
-    return bool(before - _NOT_A_TYPE) or pointer is not None
+    macro = re.search(rf"#\s*define\s+{name}\b", code)
+    return bool(before - _NOT_A_TYPE) or pointer is not None or macro is not None

@@ -130,7 +130,7 @@ class Consideration:
 
         ``lacking`` is what the emulator is known to lack, whatever the messages say.
         """
-        # A library that is left out keeps NVRTC from judging, and nvcc needs long to read it; the end would be the same.
+        # A library that is left out keeps NVRTC from judging; nvcc would need long to read it, for the same end.
         opinion = self._opinion(asked=1 if dropped else len(self._waiting))
         if opinion is not None and not opinion.accepted:
             return CompileFailed((*opinion.messages, *self._notes))

@@ -219,7 +219,7 @@ def _lacking(refused: Refused) -> Unavailable | None:
 
 
 def _wait(process: "subprocess.Popen[bytes]", seconds: float) -> int:
-    """``process.wait(seconds)``, which looks again and again in growing intervals: too slow for runs of a millisecond."""
+    """``process.wait(seconds)`` without its growing pauses, which are long for runs of a millisecond."""
     try:
         descriptor = os.pidfd_open(process.pid)
     except OSError:
