@@ -54,7 +54,10 @@ __global__ void k(const int* x, int* out, int* once) {
 def test_cub(schedule: Schedule) -> None:
     x = np.random.default_rng(3).integers(-50, 50, 512).astype(np.int32)
     after = run(
-        CUB, {"x": x, "out": np.full(25 * 128, -1, np.int32), "once": np.zeros(32, np.int32)}, block=128, schedule=schedule
+        CUB,
+        {"x": x, "out": np.full(25 * 128, -1, np.int32), "once": np.zeros(32, np.int32)},
+        block=128,
+        schedule=schedule,
     )
     v, once, out = x[:128], after["once"], after["out"].reshape(25, 128)
     sums = np.cumsum(v)
@@ -156,7 +159,9 @@ def test_misused_matrices() -> None:
     buffers = {"a": np.ones(512, np.float16), "c": np.zeros(256, np.float32)}
     part = outcome(head + "  if (threadIdx.x < 16)\n    wmma::load_matrix_sync(A, a, 16);\n  c[0] = 1;\n}\n", buffers)
     # The other lanes have exited, which a full mask allows; but lanes that never come while they live do not.
-    waits = outcome(head + "  if (threadIdx.x < 16)\n    wmma::load_matrix_sync(A, a, 16);\n  __syncthreads();\n}\n", buffers)
+    waits = outcome(
+        head + "  if (threadIdx.x < 16)\n    wmma::load_matrix_sync(A, a, 16);\n  __syncthreads();\n}\n", buffers
+    )
     assert not isinstance(part, LaunchFailed)
     assert isinstance(waits, BarrierDivergence), waits
     crooked = outcome(head + "  wmma::load_matrix_sync(A, a + 1, 16);\n}\n", buffers)

@@ -173,10 +173,12 @@ def test_conversions_from_float_in_every_direction(kind: DType) -> None:
     rng = np.random.default_rng(1)
     x = rng.integers(0, 2**32, 60000, dtype=np.uint32).view(np.float32)
     # Near ties and around the limits of the format.
-    wide = every(kind).astype(np.float32)[: 0x7F00]
+    wide = every(kind).astype(np.float32)[:0x7F00]
     middle = (wide[:-1] + (wide[1:] - wide[:-1]) / 2).astype(np.float32)
     with np.errstate(all="ignore"):
-        x = np.concatenate([x, middle, -middle, np.nextafter(middle, np.float32(0)), np.nextafter(middle, np.float32(np.inf))])
+        x = np.concatenate(
+            [x, middle, -middle, np.nextafter(middle, np.float32(0)), np.nextafter(middle, np.float32(np.inf))]
+        )
     modes = ("rn", "rz", "rd", "ru")
     got = table({"a": x}, [(f"__float2{name}_{mode}(a)", kind) for mode in modes])
     with np.errstate(all="ignore"):
@@ -257,8 +259,7 @@ def test_pairs(kind: DType) -> None:
     single[3] = "__hdiv(a, b)"
     body = "\n".join(f"  w[{i} * 1024 + i] = {call};" for i, call in enumerate(calls))
     body += "\n".join(
-        f"  v[{i} * 2048 + 2 * i + h] = {C[kind]}({call});" if "__h" in call else ""
-        for i, call in enumerate(single)
+        f"  v[{i} * 2048 + 2 * i + h] = {C[kind]}({call});" if "__h" in call else "" for i, call in enumerate(single)
     ).join(["  for (int h = 0; h < 2; ++h) { auto a = p[2*i+h], b = q[2*i+h], c = r[2*i+h];", "}"])
     t = C[kind]
     text = (

@@ -87,7 +87,7 @@ def test_tails() -> None:
         return 1 / fraction
 
     x = np.array([3.1, 5.7, 10.3, 20.9, 30.123, 37.3])
-    normal = [float((-Decimal(v) ** 2 / 2).exp() / two_pi.sqrt() * mills(Decimal(v))) for v in x.tolist()]
+    normal = [float((-(Decimal(v) ** 2) / 2).exp() / two_pi.sqrt() * mills(Decimal(v))) for v in x.tolist()]
     half_root_pi = (two_pi / 2).sqrt() / 2
     # erfcx(v) = 2 / sqrt(pi) * exp(v^2) * integral = mills(v sqrt 2) sqrt(2 / pi)
     scaled = [float(mills(Decimal(v) * Decimal(2).sqrt()) * Decimal(2).sqrt() / (2 * half_root_pi)) for v in x.tolist()]
@@ -173,5 +173,3 @@ def test_functions_with_two_results() -> None:
     want = [math.sin(wide), math.cos(wide), root, root, 0.75, -0.5, -2.0, -1.0, math.sin(wide)]
     assert np.allclose(after["out"], want, rtol=1e-7)
     assert after["n"][0] == 5 and after["n"][1] & 7 == 4
-
-

@@ -9,7 +9,9 @@ from tests.devices.emulator.shim import Array, run
 LANES = np.arange(32)
 
 
-def lanes(body: str, rows: int, *, threads: int = 32, preamble: str = "", schedule: Schedule = Schedule.FORWARD) -> Array:
+def lanes(
+    body: str, rows: int, *, threads: int = 32, preamble: str = "", schedule: Schedule = Schedule.FORWARD
+) -> Array:
     """Row r of the result is what every thread wrote to ``put(r, value)``."""
     text = (
         f"{preamble}\n__global__ void k(int* out) {{\n  int lane = threadIdx.x;\n"
@@ -151,5 +153,3 @@ __global__ void k(int* i, unsigned* u, long long* l, unsigned long long* w, floa
         assert after["w"].tolist() == [n << 32, (n - 1) << 40, 2**64 - 1, 5, 8, 1]
         assert after["f"][:3].tolist() == [n / 2, 3, n] and after["d"][0] == n / 4
         assert after["h"].tolist() == [32, 0, 64, 128] and float(after["b"][0]) == 64 and after["s"][0] == 7
-
-

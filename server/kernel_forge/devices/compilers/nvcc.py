@@ -1,145 +1,104 @@
-"""nvcc as a compiler to machine code."""
+"""nvcc as a judge of CUDA code: slower than NVRTC, but with the host's C++ library."""
 
+import hashlib
 import os
-import re
 import shutil
-import subprocess
 import tempfile
-from functools import cache
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from kernel_forge.devices.compilers.assembler_log import read_resources
-from kernel_forge.devices.compilers.code import Compiled, DeviceSources, GpuCode
-from kernel_forge.devices.compilers.messages import parse_messages
+from kernel_forge.devices.compilers.messages import UserFile
+from kernel_forge.devices.compilers.opinion import DeviceCode, Opinion, opinion_of, parent_folder
+from kernel_forge.devices.compilers.supervision import Supervised
 from kernel_forge.domain.launch import CompileRequest
-from kernel_forge.domain.outcome import CompileFailed, CompilerMessage, Unavailable
 
-_TABLE = re.compile(r"^\s*\.(?:global|const)\b[^;=]*\bkf_entries\[\d+\]\s*=\s*\{(?P<names>[^}]*)\};\s*$", re.MULTILINE)
-_GENERIC = re.compile(r"generic\((.*)\)")
-
-
-@cache
-def find_nvcc() -> "Nvcc | None":
-    """nvcc of ``CUDA_HOME``, on the PATH, or in /usr/local/cuda."""
-    candidates = [
-        *(str(Path(root, "bin", "nvcc")) for v in ("CUDA_HOME", "CUDA_PATH") if (root := os.environ.get(v))),
-        shutil.which("nvcc") or "",
-        "/usr/local/cuda/bin/nvcc",
-    ]
-    for command in candidates:
-        if command and os.access(command, os.X_OK):
-            version = _version(command)
-            if version is not None:
-                return Nvcc(command, f"nvcc {version}")
-    return None
-
-
-def _version(command: str) -> str | None:
-    try:
-        done = subprocess.run([command, "--version"], capture_output=True, text=True, timeout=30, check=True)
-    except (OSError, subprocess.SubprocessError):
-        return None
-    match = re.search(r"\bV(\d+\.\d+\.\d+)", done.stdout)
-    return match[1] if match else None
+TIME_LIMIT = 40.0
+FOLDER_PREFIX = "kernel-forge-nvcc-"
+_FLAGS = ("-ptx", "-arch=compute_90", "-rdc=true", "--expt-relaxed-constexpr", "-x", "cu")
 
 
 class Nvcc:
-    """The compiler at ``command``."""
+    """A way to start nvcc."""
 
-    def __init__(self, command: str, name: str) -> None:
+    name = "nvcc"
+
+    def __init__(self, command: Path) -> None:
         self.command = command
-        self.name = name
+        real = command.resolve()
+        facts = (str(real), str(real.stat().st_mtime_ns), str(_FLAGS))
+        self.identity = hashlib.sha256("\0".join(facts).encode()).hexdigest()
 
-    def compile(self, request: CompileRequest, sources: DeviceSources, architecture: str) -> Compiled:
-        """Compile to PTX, read the linker names off it, assemble.
-
-        A table of addresses at the end of the source makes the front end instantiate the templates and write every
-        linker name into the PTX, in order. It is taken out before assembling: a kernel whose address is taken is
-        compiled for indirect calls, with other registers.
-        """
-        with tempfile.TemporaryDirectory(prefix="kernel-forge-nvcc-") as name:
-            folder = Path(name)
-            main = next(iter(sources.device_texts))
-            text = _without_missing(sources.device_texts[main], sources.dropped)
-            quoted = request.path.replace("\\", "\\\\").replace('"', '\\"')
-            source = f'#line 1 "{quoted}"\n{text}\n{_table(request)}'
-            (folder / "kernel.cu").write_text(source, encoding="utf-8")
-            front = [
-                self.command,
-                "-ptx",
-                f"-arch={architecture}",
-                "-lineinfo",
-                *(() if any("std=" in f for f in request.flags) else ("-std=c++17",)),
-                *(f"-D{k}={v}" for k, v in request.defines.items()),
-                f"-I{Path(request.path).parent}",
-                *(f"-I{d}" for d in request.include_dirs),
-                *request.flags,
-                "kernel.cu",
+    def start(self, request: CompileRequest, code: DeviceCode) -> "RunningNvcc":
+        """Begin to compile in a private folder."""
+        folder = Path(tempfile.mkdtemp(prefix=f"{FOLDER_PREFIX}{os.getpid()}-"))
+        try:
+            for name, text in code.files.items():
+                (folder / name).write_text(text, encoding="utf-8", errors="surrogateescape")
+            stubs = write_stubs(folder, code.dropped)
+            flags = [f for f in request.flags if f.startswith(("-D", "-U", "-std", "--std"))]
+            command = [
+                str(self.command),
+                *_FLAGS,
+                *flags,
+                *(() if any("std=" in f for f in flags) else ("-std=c++17",)),
+                *(f"-D{name}={value}" for name, value in request.defines.items()),
+                *(part for d in request.include_dirs for part in ("-I", d)),
+                "-I",
+                parent_folder(request.path),
+                "-I",
+                str(stubs),
+                next(iter(code.files)),
                 "-o",
                 "kernel.ptx",
             ]
-            log = self._run(front, folder, request)
-            if isinstance(log, Unavailable):
-                return log
-            messages = parse_messages(log[1], sources.texts, self.name)
-            if log[0] != 0:
-                return self._failed(messages, log[1])
-            ptx = (folder / "kernel.ptx").read_text(encoding="utf-8", errors="replace")
-            table = _TABLE.search(ptx)
-            if table is None:
-                return Unavailable(f"{self.name} wrote PTX of a form that is not understood")
-            (folder / "kernel.ptx").write_text(ptx[: table.start()] + "\n" + ptx[table.end() :], encoding="utf-8")
-            registers = [f for f in request.flags if "maxrregcount" in f]
-            back = [self.command, "-cubin", f"-arch={architecture}", "-lineinfo", "-Xptxas", "-v", *registers]
-            log = self._run([*back, "kernel.ptx", "-o", "kernel.cubin"], folder, request)
-            if isinstance(log, Unavailable):
-                return log
-            if log[0] != 0:
-                return self._failed(parse_messages(log[1], sources.texts, self.name), log[1])
-            linker_names = [_GENERIC.sub(r"\1", n.strip()) for n in table["names"].split(",")]
-            entries = dict(zip((*request.kernels, *request.symbols), linker_names, strict=True))
-            by_linker_name = read_resources(log[1])
-            resources = {k: by_linker_name[entries[k]] for k in request.kernels if entries[k] in by_linker_name}
-            shown = tuple(m for m in messages if m.location is not None)
-            return GpuCode((folder / "kernel.cubin").read_bytes(), entries, resources, shown, self.name)
-
-    def _failed(self, messages: tuple[CompilerMessage, ...], log: str) -> CompileFailed:
-        if not any(m.severity == "error" for m in messages):
-            reason = next((line for line in log.splitlines() if "error" in line), log[:300] or "it gave no message")
-            messages = (*messages, CompilerMessage("error", reason[:500], None, self.name))
-        return CompileFailed(messages)
-
-    def _run(self, command: list[str], folder: Path, request: CompileRequest) -> tuple[int, str] | Unavailable:
-        process = subprocess.Popen(
-            command,
-            cwd=folder,
-            env={**os.environ, "TMPDIR": str(folder), "LC_ALL": "C"},
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            errors="replace",
-        )
-        try:
-            output, _ = process.communicate(timeout=request.time_limit)
-        except subprocess.TimeoutExpired:
-            return Unavailable(f"{self.name} did not end within {request.time_limit:g} s")
-        finally:
-            if process.poll() is None:
-                process.kill()
-                process.communicate()
-        return process.returncode, output
+            environment = {**os.environ, "LC_ALL": "C", "TMPDIR": str(folder)}
+            limit = min(TIME_LIMIT, request.time_limit)
+            running = Supervised([command], time_limit=limit, folder=folder, environment=environment)
+        except BaseException:
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
+        return RunningNvcc(running, folder, code.sources, self.name)
 
 
-def _table(request: CompileRequest) -> str:
-    names = (*request.kernels, *request.symbols)
-    addresses = ", ".join(f"(const void*)&{n}" for n in names)
-    return f'#line 1 "<kernel table>"\n__device__ const void* kf_entries[] = {{{addresses}}};\n'
+def write_stubs(folder: Path, dropped: Sequence[str]) -> Path:
+    """A folder of empty headers, to be searched last: where the real header exists, it is taken."""
+    stubs = folder / "stubs"
+    stubs.mkdir()
+    for name in dropped:
+        target = stubs / name
+        if target.resolve().is_relative_to(stubs.resolve()):
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.touch()
+    return stubs
 
 
-def _without_missing(text: str, dropped: tuple[str, ...]) -> str:
-    """Includes of host libraries are left out: only kernels are wanted, and the library may not be installed."""
-    for header in dropped:
-        if not header.startswith(("cub/", "cuda/", "thrust/", "mma.h", "cuda_f", "curand_kernel", "cute/", "cutlass/")):
-            text = re.sub(rf'^[ \t]*#[ \t]*include[ \t]*[<"]{re.escape(header)}[>"]', "", text, flags=re.MULTILINE)
-    return text
+class RunningNvcc:
+    """One compilation."""
+
+    def __init__(self, running: Supervised, folder: Path, sources: Mapping[str, UserFile], name: str) -> None:
+        self._running = running
+        self._folder = folder
+        self._sources = sources
+        self._name = name
+
+    def result(self) -> Opinion:
+        """Wait for the end (at most the time limit)."""
+        ended = self._running.wait()
+        if ended.status is None or ended.status < 0:
+            return Opinion(False, (), "it did not end in time", repeatable=False)
+        return opinion_of(ended.errors, ended.status == 0, self._sources, self._name)
+
+    def close(self) -> None:
+        """End the compilation if it still runs."""
+        with self._running:
+            pass
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+
+def find_nvcc() -> Nvcc | None:
+    """The nvcc of ``PATH``, or of a toolkit at ``CUDA_HOME`` or /usr/local/cuda; it is not started for this."""
+    named = shutil.which("nvcc")
+    places = [Path(named)] if named else []
+    roots = (os.environ.get("CUDA_HOME"), os.environ.get("CUDA_PATH"), "/usr/local/cuda")
+    places += [Path(root, "bin", "nvcc") for root in roots if root]
+    return next((Nvcc(place) for place in places if place.is_file() and os.access(place, os.X_OK)), None)

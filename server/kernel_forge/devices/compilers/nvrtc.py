@@ -1,107 +1,106 @@
-"""NVRTC as a compiler to machine code, one child process per compilation."""
+"""NVRTC as a judge of CUDA code, in a child process."""
 
+import hashlib
 import json
+import os
 import re
 import subprocess
 import sys
-import tempfile
-from functools import cache
+import threading
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
-from kernel_forge.devices.compilers.assembler_log import read_resources
-from kernel_forge.devices.compilers.code import Compiled, DeviceSources, GpuCode
-from kernel_forge.devices.compilers.messages import parse_messages
-from kernel_forge.devices.compilers.nvrtc_library import NvrtcPaths, find_nvrtc
+from kernel_forge.devices.compilers.messages import UserFile
+from kernel_forge.devices.compilers.nvrtc_library import NvrtcPaths
+from kernel_forge.devices.compilers.opinion import DeviceCode, Opinion, opinion_of, parent_folder
 from kernel_forge.domain.launch import CompileRequest
-from kernel_forge.domain.outcome import CompileFailed, CompilerMessage, Unavailable
 
-_HOST_LIBRARY = re.compile(r'namespace "std"|name followed by "::"|std::')
-# These have device code of their own and lie beside the toolkit's headers, so they are not taken as empty.
-_DEVICE_LIBRARY = re.compile(r"^(cub/|cuda/|mma\.h|cuda_fp8|cuda_fp4|cuda_fp6|cute/|cutlass/|curand_kernel)")
-
-
-@cache
-def find_nvrtc_compiler() -> "Nvrtc | None":
-    """NVRTC of the toolkit or of the pip wheels."""
-    paths = find_nvrtc()
-    return None if paths is None else Nvrtc(paths)
+TIME_LIMIT = 20.0
+_CHILD = Path(__file__).with_name("nvrtc_child.py")
+# nvcc has the host's C++ library and the device runtime, NVRTC has not.
+_LACKING = re.compile(r'namespace "std"|name followed by "::"|std::|device-side kernel launch could not be processed')
 
 
 class Nvrtc:
-    """The library at ``paths``."""
+    """A way to start NVRTC."""
 
     def __init__(self, paths: NvrtcPaths) -> None:
         self.paths = paths
         self.name = paths.name
+        library = paths.library.resolve()
+        facts = (str(library), str(library.stat().st_mtime_ns), _CHILD.read_text(encoding="utf-8"))
+        self.identity = hashlib.sha256("\0".join(facts).encode()).hexdigest()
 
-    def compile(self, request: CompileRequest, sources: DeviceSources, architecture: str) -> Compiled | None:
-        """Compile; None where NVRTC fails for want of the host's C++ library, which says nothing about the code."""
-        with tempfile.TemporaryDirectory(prefix="kernel-forge-nvrtc-") as folder:
-            image = Path(folder) / "image.cubin"
-            answer = self._ask(request, sources, architecture, image)
-            if isinstance(answer, Unavailable):
-                return answer
-            messages = tuple(parse_messages(answer["log"], sources.texts, self.name))
-            if answer["accepted"]:
-                names = (*request.kernels, *request.symbols)
-                entries = dict(zip(names, answer["names"], strict=True))
-                by_linker_name = read_resources(answer["log"])
-                resources = {k: by_linker_name[entries[k]] for k in request.kernels if entries[k] in by_linker_name}
-                shown = tuple(m for m in messages if m.location is not None)
-                return GpuCode(image.read_bytes(), entries, resources, shown, self.name)
-        if any(_HOST_LIBRARY.search(m.message) for m in messages):
-            return None
-        if not any(m.severity == "error" for m in messages):
-            reason = next((x for x in answer["log"].splitlines() if "error" in x), "it gave no message")
-            messages = (*messages, CompilerMessage("error", reason[:500], None, self.name))
-        return CompileFailed(messages)
-
-    def _ask(
-        self, request: CompileRequest, sources: DeviceSources, architecture: str, image: Path
-    ) -> dict[str, Any] | Unavailable:
+    def start(self, request: CompileRequest, code: DeviceCode) -> "RunningNvrtc":
+        """Begin to compile in a child process."""
+        main = next(iter(code.files))
         job = {
             "library": str(self.paths.library),
-            "includes": [*map(str, self.paths.includes), *request.include_dirs],
-            "text": next(iter(sources.device_texts.values())),
-            "headers": {name: sources.device_texts[path] for name, path in sources.headers.items()},
-            "header_paths": dict(sources.headers),
-            "dropped": [h for h in sources.dropped if not _DEVICE_LIBRARY.match(h)],
-            "name": request.path,
+            "includes": [*(str(p) for p in self.paths.includes), *request.include_dirs, parent_folder(request.path)],
+            "text": code.files[main],
+            "headers": {name: text for name, text in code.files.items() if name != main},
+            "dropped": list(code.dropped),
+            "name": main,
             "defines": dict(request.defines),
-            "flags": [f for f in request.flags if _is_for_nvrtc(f)],
-            "host_folder": str(Path(request.path).parent),
-            "architecture": architecture,
-            "expressions": [*request.kernels, *(f"&{s}" for s in request.symbols)],
-            "image": str(image),
+            "flags": [f for f in request.flags if f.startswith(("-D", "-U", "-std", "--std"))],
+            "parent": os.getpid(),
         }
         process = subprocess.Popen(
-            [sys.executable, "-I", str(Path(__file__).with_name("nvrtc_child.py"))],
+            [sys.executable, "-I", str(_CHILD)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
         )
+        limit = min(TIME_LIMIT, request.time_limit)
+        return RunningNvrtc(process, json.dumps(job).encode(), code.sources, self.name, limit)
+
+
+class RunningNvrtc:
+    """One compilation in a child."""
+
+    def __init__(
+        self,
+        process: "subprocess.Popen[bytes]",
+        job: bytes,
+        sources: Mapping[str, UserFile],
+        name: str,
+        time_limit: float,
+    ) -> None:
+        self._process = process
+        self._sources = sources
+        self._name = name
+        self._time_limit = time_limit
+        self._output = b""
+        self._late = False
+        self._thread = threading.Thread(target=self._communicate, args=(job,), daemon=True)
+        self._thread.start()
+
+    def _communicate(self, job: bytes) -> None:
         try:
-            output, errors = process.communicate(json.dumps(job).encode(), timeout=request.time_limit)
-        except subprocess.TimeoutExpired:
-            return Unavailable(f"{self.name} did not end within {request.time_limit:g} s")
-        finally:
-            if process.poll() is None:
-                process.kill()
-                process.communicate()
+            self._output, _ = self._process.communicate(job, timeout=self._time_limit)
+        except (subprocess.TimeoutExpired, OSError, ValueError):
+            self._late = True
+            self._process.kill()
+            self._process.wait()
+
+    def result(self) -> Opinion:
+        """Wait for the end (at most the time limit)."""
+        self._thread.join()
+        if self._late:
+            return Opinion(False, (), f"it did not end within {self._time_limit:g} s", repeatable=False)
         try:
-            answer: dict[str, Any] = json.loads(output)
+            answer = json.loads(self._output)
         except json.JSONDecodeError:
-            last = errors.decode("utf-8", "replace").strip().splitlines()[-1:]
-            return Unavailable(f"{self.name} ended without an answer{': ' + last[0] if last else ''}")
-        return answer
+            return Opinion(False, (), "it crashed", repeatable=False)
+        opinion = opinion_of(answer["log"], bool(answer["accepted"]), self._sources, self._name)
+        lacking = next((m for m in opinion.messages if m.severity == "error" and _LACKING.search(m.message)), None)
+        if not opinion.accepted and lacking is not None:
+            return replace(opinion, inconclusive=lacking.message)
+        return opinion
 
-
-_FLAGS = (
-    "-D -U -std --std --use_fast_math -use_fast_math --maxrregcount -maxrregcount --fmad -fmad --ftz -ftz "
-    "--prec- -prec- --extra-device-vectorization --extended-lambda"
-)
-
-
-def _is_for_nvrtc(flag: str) -> bool:
-    return flag.startswith(tuple(_FLAGS.split()))
+    def close(self) -> None:
+        """End the child if it still runs."""
+        if self._process.poll() is None:
+            self._process.kill()
+        self._thread.join()

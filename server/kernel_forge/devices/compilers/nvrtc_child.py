@@ -1,14 +1,15 @@
 """Child process: compile one text with NVRTC and print the log as JSON. Uses the standard library alone.
 
-Input (stdin): ``{"library", "includes", "text", "name", "headers", "header_paths", "dropped", "defines", "flags",
-"host_folder"}``, for machine code also ``architecture``, ``expressions`` (kernels and addresses of variables) and
-``image`` (file to write). Output: ``{"accepted", "log"}``, for machine code also ``names``, in the order of
-``expressions``.
+Input (stdin): ``{"library", "includes", "text", "headers", "dropped", "name", "defines", "flags", "parent"}``, for
+machine code also ``architecture``, ``expressions`` (kernels and addresses of variables) and ``image`` (file to write).
+Output: ``{"accepted", "log"}``, for machine code also ``names``, in the order of ``expressions``.
 """
 
 import ctypes
 import json
+import os
 import re
+import signal
 import sys
 from pathlib import Path
 
@@ -70,7 +71,10 @@ _LIBRARY_USER = re.compile(r"#\s*include\s*[<\"](cooperative_groups|cuda/|cub/|t
 
 def main() -> None:
     """Read the job, compile, answer."""
+    ctypes.CDLL(None).prctl(1, int(signal.SIGKILL), 0, 0, 0)  # PR_SET_PDEATHSIG: end with the one who asks
     job = json.load(sys.stdin)
+    if os.getppid() != job["parent"]:
+        sys.exit(1)
     library = ctypes.CDLL(job["library"])
     headers = dict.fromkeys(_HOST_HEADERS, "#pragma once\n")
     uses_library = any(_LIBRARY_USER.search(text) for text in (job["text"], *job["headers"].values()))
@@ -78,8 +82,7 @@ def main() -> None:
     for name in job["dropped"]:
         # cuBLAS brings the 16-bit types along, and code relies on it.
         headers[name] = "#include <cuda_fp16.h>\n#include <cuda_bf16.h>\n" if "cublas" in name else "#pragma once\n"
-    # `#line` makes messages name the user's file, whatever name it was included by.
-    headers.update({n: f'#line 1 "{job["header_paths"][n]}"\n{t}' for n, t in job["headers"].items()})
+    headers.update(job["headers"])
     program = ctypes.c_void_p()
     count = len(headers)
     names = (ctypes.c_char_p * count)(*(n.encode() for n in headers))
@@ -94,7 +97,7 @@ def main() -> None:
     options += [] if any("std" in flag for flag in job["flags"]) else ["--std=c++17"]
     options += [f.replace("-std=", "--std=") if f.startswith("-std") else f for f in job["flags"]]
     options += [f"-D{name}={value}" for name, value in job["defines"].items()]
-    options += [f"-I{folder}" for folder in [*job["includes"], job["host_folder"]]]
+    options += [f"-I{folder}" for folder in job["includes"]]
     encoded = (ctypes.c_char_p * len(options))(*(o.encode() for o in options))
     status = library.nvrtcCompileProgram(program, len(options), encoded)
     size = ctypes.c_size_t()

@@ -5,7 +5,9 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 
-from kernel_forge.devices.compilers.code import DeviceSources, GpuCode
+from kernel_forge.devices.compilers.gpu.code import GpuCode
+from kernel_forge.devices.compilers.messages import UserFile
+from kernel_forge.devices.compilers.opinion import DeviceCode
 from kernel_forge.devices.cuda.wire import Code
 from kernel_forge.devices.emulator.cache import ArtifactCache
 from kernel_forge.domain.launch import CompileRequest
@@ -16,14 +18,14 @@ from kernel_forge.ports import Artifact
 IMAGE, META = "kernel", "meta.json"
 
 
-def store(cache: ArtifactCache, key: str, code: GpuCode, sources: DeviceSources) -> Path:
+def store(cache: ArtifactCache, key: str, code: GpuCode, sources: DeviceCode) -> Path:
     """The entry of ``key``, made from ``code``."""
     folder = cache.build_folder()
     (folder / IMAGE).write_bytes(code.image)
     meta = {
         "entries": dict(code.entries),
         "resources": {k: asdict(r) for k, r in code.resources.items()},
-        "texts": dict(sources.texts),
+        "sources": {name: [f.path, f.text] for name, f in sources.sources.items()},
         "compiler": code.compiler,
     }
     (folder / META).write_text(json.dumps(meta), encoding="utf-8")
@@ -38,12 +40,12 @@ def read_artifact(folder: Path, request: CompileRequest, *, from_cache: bool) ->
     return Artifact(str(folder), request.kernels, notes, from_cache, resources)
 
 
-def load_code(artifact: Artifact) -> tuple[Code, Mapping[str, str]] | Unavailable:
-    """The machine code of an artifact and the user's files by path."""
+def load_code(artifact: Artifact) -> tuple[Code, Mapping[str, UserFile]] | Unavailable:
+    """The machine code of an artifact, and the user's files by the names the compiler knew them by."""
     folder = Path(artifact.handle)
     try:
         meta = json.loads((folder / META).read_text(encoding="utf-8"))
         image = (folder / IMAGE).read_bytes()
     except (OSError, ValueError):
         return Unavailable("the compiled kernel has been evicted from the cache; compile again")
-    return Code(image, meta["entries"]), meta["texts"]
+    return Code(image, meta["entries"]), {name: UserFile(*file) for name, file in meta["sources"].items()}

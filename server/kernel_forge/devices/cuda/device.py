@@ -9,15 +9,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from kernel_forge.devices.compilers.code import DeviceSources, GpuCode
-from kernel_forge.devices.compilers.gpu_compiler import GpuCompiler
+from kernel_forge.devices.compilers.gpu.code import GpuCode
+from kernel_forge.devices.compilers.gpu.compiler import GpuCompiler
+from kernel_forge.devices.compilers.opinion import DeviceCode
 from kernel_forge.devices.cuda.artifacts import load_code, read_artifact, store
 from kernel_forge.devices.cuda.measuring import CONTROL_KERNELS, control_trials, time_trials
 from kernel_forge.devices.cuda.outcomes import run_outcome
 from kernel_forge.devices.cuda.supervisor import WorkerPool, WorkerUnavailable
 from kernel_forge.devices.cuda.wire import encode_run
 from kernel_forge.devices.emulator.cache import ArtifactCache
-from kernel_forge.devices.emulator.rewrite import HostCode, shadow_sources
+from kernel_forge.devices.emulator.rewrite import HostCode, TooManyHeaders, shadow_sources
 from kernel_forge.domain.launch import CompileRequest, RunRequest
 from kernel_forge.domain.measurement import TimingPlan, Timings
 from kernel_forge.domain.outcome import CompileFailed, RunOutcome, Unavailable
@@ -25,6 +26,7 @@ from kernel_forge.ports import Artifact, DeviceInfo, Trial
 
 # The worker ends a run at its limit by itself; memory must be filled and read as well.
 GRACE_SECONDS = 10.0
+_NO_FOLDER = Path("/nonexistent")  # no headers of ours stand in for CUDA's
 
 
 def local_worker(ordinal: int) -> tuple[str, ...]:
@@ -106,9 +108,11 @@ class CudaDevice:
 
     def compile_for(self, request: CompileRequest, architecture: str) -> Artifact | CompileFailed | Unavailable:
         """Compile for any architecture; needs no GPU."""
-        tree = shadow_sources(request.path, request.text, request.include_dirs, self.host_code, Path("/nonexistent"))
-        dropped = tuple(h for _, _, h in tree.dropped)
-        sources = DeviceSources(tree.texts, tree.device_texts, tree.headers, dropped)
+        try:
+            tree = shadow_sources(request.path, request.text, request.include_dirs, self.host_code, _NO_FOLDER)
+        except TooManyHeaders as error:
+            return Unavailable(str(error), error.location)
+        sources = DeviceCode(tree.device_files, tree.sources, tuple(header for _, _, header in tree.dropped))
         key = self._key(request, sources, architecture)
         found = self.cache.find(key)
         from_cache = found is not None
@@ -120,12 +124,12 @@ class CudaDevice:
             found = store(self.cache, key, code, sources)
         return read_artifact(found, request, from_cache=from_cache)
 
-    def _key(self, request: CompileRequest, sources: DeviceSources, architecture: str) -> str:
+    def _key(self, request: CompileRequest, sources: DeviceCode, architecture: str) -> str:
         parts = [
             self.compiler.description,
             architecture,
             request.path,
-            json.dumps([list(sources.device_texts.items()), list(sources.headers.items()), sources.dropped]),
+            json.dumps([sources.files, sources.dropped]),
             json.dumps([request.kernels, request.symbols, sorted(request.defines.items())]),
             json.dumps([request.include_dirs, request.flags]),
         ]

@@ -4,6 +4,7 @@ import statistics
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from kernel_forge.devices.compilers.messages import UserFile
 from kernel_forge.devices.cuda.artifacts import load_code
 from kernel_forge.devices.cuda.outcomes import contents, driver_failure
 from kernel_forge.devices.cuda.protocol import Frame
@@ -37,7 +38,7 @@ def time_trials(
     """One job for all trials; ``controls`` are those of :func:`control_trials`."""
     headers: list[Mapping[str, Any]] = []
     payload: list[bytes | memoryview] = []
-    texts: list[Mapping[str, str]] = []
+    sources: list[Mapping[str, UserFile]] = []
     for trial in (*controls, *trials):
         loaded = load_code(trial.artifact)
         if isinstance(loaded, Unavailable):
@@ -45,7 +46,7 @@ def time_trials(
         header, parts = encode_run(loaded[0], trial.request)
         headers.append(header)
         payload.extend(parts)
-        texts.append(loaded[1])
+        sources.append(loaded[1])
     limit = plan.budget + SETUP_SECONDS + sum(t.request.time_limit for t in trials)
     try:
         answer = pool.ask({"task": "time", "runs": headers, "plan": encode_plan(plan)}, payload, limit)
@@ -55,10 +56,10 @@ def time_trials(
         return Unavailable(f"the GPU worker was lost while timing: {answer.reason}")
     if answer.header["status"] == "broken":
         return Unavailable(f"the GPU worker failed: {str(answer.header['trace']).strip().splitlines()[-1]}")
-    return _read(answer, (*controls, *trials), texts, basis)
+    return _read(answer, (*controls, *trials), sources, basis)
 
 
-def _read(answer: Frame, trials: Sequence[Trial], texts: Sequence[Mapping[str, str]], basis: str) -> Timings:
+def _read(answer: Frame, trials: Sequence[Trial], sources: Sequence[Mapping[str, UserFile]], basis: str) -> Timings:
     entries = answer.header["trials"]
     control, empty = entries[0], entries[1]
     drift, floor = 1.0, 0.0
@@ -80,7 +81,7 @@ def _read(answer: Frame, trials: Sequence[Trial], texts: Sequence[Mapping[str, s
             by_name = {b.name: b for b in trial.request.buffers}
             results.append(Timed(measurement, contents(arrays, entry["outputs"], by_name)))
         else:
-            results.append(_failure(entry, trial.request, texts[number]))
+            results.append(_failure(entry, trial.request, sources[number]))
     return Timings(tuple(results), drift)
 
 
@@ -91,11 +92,11 @@ def _measurement(entry: Mapping[str, Any], bound: float, basis: str) -> Measurem
     return Measurement(median, low, high, len(samples), int(entry["batch"]), entry["method"], median < bound, basis)
 
 
-def _failure(entry: Mapping[str, Any], request: RunRequest, texts: Mapping[str, str]) -> RunFailure:
+def _failure(entry: Mapping[str, Any], request: RunRequest, sources: Mapping[str, UserFile]) -> RunFailure:
     match entry["status"]:
         case "timeout":
             return TimedOut(request.time_limit, f"the kernel did not end within {request.time_limit:g} s")
         case "error":
-            return driver_failure(entry, request, texts)
+            return driver_failure(entry, request, sources)
         case _:
             return Unavailable("another trial of the same measurement lost the GPU's context")

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from kernel_forge.devices.compilers.messages import token_range
+from kernel_forge.devices.compilers.messages import UserFile, token_range
 from kernel_forge.devices.cuda.protocol import Frame
 from kernel_forge.devices.cuda.supervisor import Lost
 from kernel_forge.domain.launch import Buffer, RunRequest
@@ -38,8 +38,8 @@ _FAULTS = {
 _NEEDS_SANITIZER = "the GPU does not say where; --sanitize finds the line"
 
 
-def run_outcome(answer: Frame | Lost, request: RunRequest, texts: Mapping[str, str]) -> RunOutcome:
-    """The outcome of one execution; ``texts`` are the user's files by path."""
+def run_outcome(answer: Frame | Lost, request: RunRequest, sources: Mapping[str, UserFile]) -> RunOutcome:
+    """The outcome of one execution; ``sources`` are the user's files by compiled name."""
     if isinstance(answer, Lost):
         if answer.timed_out:
             return _timed_out(request)
@@ -53,7 +53,7 @@ def run_outcome(answer: Frame | Lost, request: RunRequest, texts: Mapping[str, s
         case "broken":
             return Unavailable(f"the GPU worker failed: {str(header['trace']).strip().splitlines()[-1]}")
         case _:
-            return driver_failure(header, request, texts)
+            return driver_failure(header, request, sources)
 
 
 def _timed_out(request: RunRequest) -> TimedOut:
@@ -96,7 +96,7 @@ def _where(offset: int, buffer: Buffer) -> str:
     return f"{past} bytes past the end of {buffer.name}" if past else f"right past the end of {buffer.name}"
 
 
-def driver_failure(header: Mapping[str, Any], request: RunRequest, texts: Mapping[str, str]) -> RunFailure:
+def driver_failure(header: Mapping[str, Any], request: RunRequest, sources: Mapping[str, UserFile]) -> RunFailure:
     """The outcome of an error of the driver."""
     code, name, stage = int(header["code"]), str(header["name"]), str(header["stage"])
     if stage == "allocate" or code == 2:
@@ -106,7 +106,7 @@ def driver_failure(header: Mapping[str, Any], request: RunRequest, texts: Mappin
         kind, message = _FAULTS[code]
         return MemoryFault(kind, f"{message} ({name}); {_NEEDS_SANITIZER}")
     if code == 710:
-        return _assertion(str(header["text"]), texts)
+        return _assertion(str(header["text"]), sources)
     if code == 715:
         return LaunchFailed("trap", "the kernel trapped or executed an illegal instruction")
     if code == 719:
@@ -117,12 +117,12 @@ def driver_failure(header: Mapping[str, Any], request: RunRequest, texts: Mappin
     return LaunchFailed("crash", f"{header['call']}: {name} ({code})")
 
 
-def _assertion(text: str, texts: Mapping[str, str]) -> LaunchFailed:
+def _assertion(text: str, sources: Mapping[str, UserFile]) -> LaunchFailed:
     match = _ASSERT.search(text)
     if match is None:
         return LaunchFailed("assert", "an assertion failed")
     path, line = match["file"], int(match["line"]) - 1
-    place = Location(path, token_range(texts[path], line, None)) if path in texts else None
+    place = Location(sources[path].path, token_range(sources[path].text, line, None)) if path in sources else None
     thread = Thread(_three(match["block"]), _three(match["thread"]))
     return LaunchFailed("assert", f"assertion failed: {match['expression']}", place, thread)
 

@@ -2,9 +2,10 @@
 
 import os
 
-from kernel_forge.devices.compilers.code import Compiled, DeviceSources
-from kernel_forge.devices.compilers.nvcc import Nvcc, find_nvcc
-from kernel_forge.devices.compilers.nvrtc import Nvrtc, find_nvrtc_compiler
+from kernel_forge.devices.compilers.gpu.code import Compiled
+from kernel_forge.devices.compilers.gpu.nvcc import Nvcc, find_nvcc_compiler
+from kernel_forge.devices.compilers.gpu.nvrtc import Nvrtc, find_nvrtc_compiler
+from kernel_forge.devices.compilers.opinion import DeviceCode
 from kernel_forge.domain.launch import CompileRequest
 from kernel_forge.domain.outcome import Unavailable
 
@@ -25,7 +26,7 @@ class GpuCompiler:
     def __init__(self, choice: str = "auto") -> None:
         choice = os.environ.get("KERNEL_FORGE_CUDA_COMPILER", choice)
         self._nvrtc: Nvrtc | None = find_nvrtc_compiler() if choice in ("auto", "nvrtc") else None
-        self._nvcc: Nvcc | None = find_nvcc() if choice in ("auto", "nvcc") else None
+        self._nvcc: Nvcc | None = find_nvcc_compiler() if choice in ("auto", "nvcc") else None
 
     @property
     def unavailable(self) -> str | None:
@@ -37,10 +38,10 @@ class GpuCompiler:
         """Names and versions; part of every cache key."""
         return ", ".join(c.name for c in (self._nvrtc, self._nvcc) if c is not None) or "none"
 
-    def compile(self, request: CompileRequest, sources: DeviceSources, architecture: str) -> Compiled:
+    def compile(self, request: CompileRequest, code: DeviceCode, architecture: str) -> Compiled:
         """Machine code of ``request`` for ``architecture``, e.g. ``sm_90a``. Thread-safe; one child process each."""
         if self._nvrtc is not None:
-            answer = self._nvrtc.compile(request, sources, architecture)
+            answer = self._nvrtc.compile(request, code, architecture)
             if answer is not None:
                 return answer
             if self._nvcc is None:
@@ -49,4 +50,4 @@ class GpuCompiler:
                 )
         if self._nvcc is None:
             return Unavailable(INSTALL_HINT)
-        return self._nvcc.compile(request, sources, architecture)
+        return self._nvcc.compile(request, code, architecture)
