@@ -6,7 +6,7 @@ from kernel_forge.domain.errors import ExpressionError
 from kernel_forge.domain.expression import Expression, Number
 from kernel_forge.domain.finding import Fix
 from kernel_forge.domain.spec import Tunable
-from kernel_forge.domain.text import Position, Range, TextEdit
+from kernel_forge.domain.text import Position, Range, TextEdit, line_end
 from kernel_forge.source import Macro, SourceFile
 from kernel_forge.spec.block_model import Block
 from kernel_forge.spec.problems import BlockText
@@ -44,15 +44,16 @@ def read_tunables(
 
 
 def _ask_for_guard(block: BlockText, source: SourceFile, macro: Macro, path: tuple[str, ...]) -> None:
-    line = macro.range.start.line
-    start = Position(line, 0)
-    end = Position(macro.range.end.line, macro.range.end.column)
+    start = Position(macro.range.start.line, 0)
+    end = Position(macro.range.end.line + 1, 0)  # a comment may follow the value
+    newline = line_end(source.text)
+    indent = source.text[source.offset(start) : source.offset(macro.range.start)]
+    ends_open = source.position(source.offset(end)) < end
     edits = (
-        TextEdit(Range(start, start), f"#ifndef {macro.name}\n"),
-        TextEdit(Range(end, end), "\n#endif"),
+        TextEdit(Range(start, start), f"{indent}#ifndef {macro.name}{newline}"),
+        TextEdit(Range(end, end), f"{newline if ends_open else ''}{indent}#endif{newline}"),
     )
-    fix = Fix(f"Guard #define {macro.name} with #ifndef", edits, preferred=True)
-    fixes = (fix,) if block.path == source.path else ()
+    fixes = (Fix(f"Guard #define {macro.name} with #ifndef", edits, preferred=True, path=source.path),)
     message = f"#define {macro.name} overrides every value from outside; put it between #ifndef {macro.name} and #endif"
     block.add("KF112", message, path, key=True, fixes=fixes)
 
