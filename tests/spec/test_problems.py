@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.spec.reading import PATH, GOOD, KERNEL, apply, at, block, only, read, source, spec_of
+from tests.spec.reading import GOOD, KERNEL, PATH, apply, at, block, only, read, source, spec_of
 
 
 def good(old: str = "", new: str = "") -> str:
@@ -236,7 +236,8 @@ def test_a_sidecar_that_does_not_fit(sidecar: str, message: str, place: str | No
 
 FORMS = {
     "an array of launches": (
-        '[args]\na = 2.0\n[[launch]]\nkernel = "scale"\ngrid = 1\nblock = 32\n[[launch]]\nkernel = "scale"\nblock = 32\n',
+        '[args]\na = 2.0\n[[launch]]\nkernel = "scale"\ngrid = 1\nblock = 32\n'
+        '[[launch]]\nkernel = "scale"\nblock = 32\n',
         'block = 32\n// grid = "cdiv(n, 256)"\n// ///',
     ),
     "the first of an array of launches": (

@@ -140,10 +140,10 @@ class Expression:
             name = str(error.args[0])
             raise ExpressionError(f"{name!r} has no value in {self.text!r}", *self.place_of(name)) from None
         except _Failed as failed:
-            error, place = failed.error, span(failed.node, self.text)
-            if isinstance(error, ZeroDivisionError):
+            place = span(failed.node, self.text)
+            if isinstance(failed.error, ZeroDivisionError):
                 raise ExpressionError(f"division by zero in {self.text!r}", *place) from None
-            raise ExpressionError(f"cannot evaluate {self.text!r}: {error}", *place) from None
+            raise ExpressionError(f"cannot evaluate {self.text!r}: {failed.error}", *place) from None
         except RecursionError:
             raise ExpressionError("nested too deeply", 0, len(self.text)) from None
 
