@@ -351,3 +351,36 @@ def test_a_value_that_cannot_be_is_shown_where_it_is_written() -> None:
         5,
         "in this case",
     )
+
+
+@pytest.mark.parametrize(
+    ("declared", "made"),
+    [
+        ("constexpr int BLOCK = 64;", "#ifndef BLOCK\n#define BLOCK 64\n#endif\n"),
+        ("static const int BLOCK = 64;  // threads", "#ifndef BLOCK\n#define BLOCK 64  // threads\n#endif\n"),
+        ("enum { BLOCK = 64 };", "#ifndef BLOCK\n#define BLOCK 64\n#endif\n"),
+        ("constexpr int BLOCK = 64, OTHER = 2;", None),
+        ("enum { BLOCK = 64, OTHER = 2 };", None),
+        ("namespace a { constexpr int BLOCK = 64; }\nusing a::BLOCK;", None),
+    ],
+)
+def test_a_constant_as_a_tunable(declared: str, made: str | None) -> None:
+    toml = GOOD.replace("block = 32", 'block = "BLOCK"') + "tune = { BLOCK = [32, 64] }\n"
+    text = source(toml, declared + "\n" + KERNEL)
+    found = only(text)
+    assert (found.code, at(text, found.range)) == ("KF112", "BLOCK")
+    assert "make it a macro between #ifndef BLOCK and #endif, or a template argument" in found.message
+    assert at(text, found.related[0].location.range) == "BLOCK"
+    assert bool(found.fixes) is (made is not None)
+    if made is not None:
+        fixed = apply(text, found.fixes[0])
+        assert made in fixed
+        assert spec_of(fixed).default_configuration == {"BLOCK": 64}
+
+
+def test_a_constant_inside_the_kernel_as_a_tunable() -> None:
+    kernel = KERNEL.replace("{ }", "{\n  constexpr int BLOCK = 64;\n}")
+    text = source(GOOD + "tune = { BLOCK = [32, 64] }\n", kernel)
+    found = only(text)
+    assert (found.code, at(text, found.related[0].location.range)) == ("KF112", "constexpr int BLOCK = 64;")
+    assert "  #ifndef BLOCK\n  #define BLOCK 64\n  #endif\n" in apply(text, found.fixes[0])

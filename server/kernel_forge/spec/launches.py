@@ -135,8 +135,9 @@ def read_site(
 def _host_names(
     source: SourceFile, site: LaunchSite, kernel: Kernel, template_args: tuple[str, ...], known: frozenset[str]
 ) -> Mapping[str, str]:
-    """Host variable -> parameter it is passed as; numeric macros -> their values; template arguments."""
-    names = {m.name: m.value for m in source.macros if m.name not in known and m.value.strip().isdigit()}
+    """Host variable -> parameter it is passed as; numeric constants -> their values; template arguments."""
+    constants = (*source.macros, *source.constants)
+    names = {c.name: c.value for c in constants if c.name not in known and c.value.strip().isdigit()}
     for text, param in zip(site.args, kernel.params, strict=False):
         if text.isidentifier() and not param.is_pointer and param.name in known:
             names[text] = param.name
