@@ -10,13 +10,12 @@ from pathlib import Path
 
 from kernel_forge.devices.compilers.messages import parse_messages
 from kernel_forge.devices.compilers.supervision import Supervised
-from kernel_forge.devices.emulator.cache import ENTRY_FILE, ArtifactCache
+from kernel_forge.devices.emulator.cache import ENTRY_FILE, META_FILE, ArtifactCache
 from kernel_forge.devices.emulator.rewrite import ShadowTree, rewrite
 from kernel_forge.devices.emulator.toolchain import Toolchain
 from kernel_forge.domain.launch import CompileRequest
 from kernel_forge.domain.outcome import CompilerMessage
 
-META_FILE = "sources.json"
 # Flags of nvcc that mean nothing to a host compiler; the rest is passed on where it is a language flag.
 _PASSED_FLAG = re.compile(r"^(-D.+|-U.+|-std=\S+|--std=\S+)$")
 

@@ -17,8 +17,8 @@ import numpy as np
 from kernel_forge.devices.compilers.judge import Consideration, Judge
 from kernel_forge.devices.compilers.messages import UserFile
 from kernel_forge.devices.compilers.opinion import DeviceCode
-from kernel_forge.devices.emulator.build import META_FILE, Built, Refused, artifact_key, build
-from kernel_forge.devices.emulator.cache import BUILD_PREFIX, ENTRY_FILE, ArtifactCache, sweep
+from kernel_forge.devices.emulator.build import Built, Refused, artifact_key, build
+from kernel_forge.devices.emulator.cache import BUILD_PREFIX, ENTRY_FILE, META_FILE, ArtifactCache, sweep
 from kernel_forge.devices.emulator.job import JOB, REPORT, TEXT, write_job
 from kernel_forge.devices.emulator.opinions import recall, remember
 from kernel_forge.devices.emulator.report import Event, ReportReader, read_events
@@ -129,7 +129,12 @@ class EmulatorDevice:
         executable = built / ENTRY_FILE
         if not executable.exists():
             return Unavailable("the compiled kernel has been evicted from the cache; compile again")
-        sources = {name: UserFile(*file) for name, file in json.loads((built / META_FILE).read_text("utf-8")).items()}
+        try:
+            facts = json.loads((built / META_FILE).read_text(encoding="utf-8"))
+            sources = {name: UserFile(*file) for name, file in facts.items()}
+        except (OSError, ValueError, TypeError, AttributeError):
+            self.cache.discard(built)
+            return Unavailable("the compiled kernel is damaged on disk; compile again")
         folder = Path(tempfile.mkdtemp(prefix=f"{RUN_PREFIX}{os.getpid()}-", dir=_run_root()))
         try:
             return self._run_in(folder, executable, sources, artifact, request)
@@ -152,14 +157,18 @@ class EmulatorDevice:
     ) -> RunOutcome:
         files = write_job(folder, artifact, request, self.workers)
         # Same process group as ours: whoever cancels us by killing the group ends the run too.
-        process = subprocess.Popen(
-            [str(executable), JOB],
-            cwd=folder,
-            env={"LC_ALL": "C"},
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
+        try:
+            process = subprocess.Popen(
+                [str(executable), JOB],
+                cwd=folder,
+                env={"LC_ALL": "C"},
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+            )
+        except OSError as error:
+            self.cache.discard(executable.parent)
+            return Unavailable(f"the compiled kernel does not start ({error.strerror}); compile again")
         try:
             status = _wait(process, request.time_limit + GRACE_SECONDS)
         except subprocess.TimeoutExpired:

@@ -149,7 +149,19 @@ class Toolchain:
                 ]
                 self._build([*command, "-I", str(INCLUDE), "-c", str(source)], target)
             objects.append(target)
+        if self.compiler.kind == "zig":
+            self._build_zig_libraries()
         return objects
+
+    def _build_zig_libraries(self) -> None:
+        """zig compiles its C++ library when it first links, which takes longer than a kernel may."""
+        target, source = self.folder / "linked", self.folder / "linked.cpp"
+        if not target.exists():
+            self.folder.mkdir(parents=True, exist_ok=True)
+            source.write_text(
+                "#include <string>\nint main(int n, char**) { return std::string(n, 'x').size() == 0; }\n"
+            )
+            self._build([*self.compiler.command, "-pthread", str(source)], target)
 
     def prelude_flags(self, standard: str) -> tuple[str, ...]:
         """Flags that bring in CUDA's names, precompiled where the compiler can (gcc and clang).
