@@ -161,6 +161,7 @@ void run_block(Worker& w, uint64_t linear) {
     warp.runnable = __builtin_popcount(warp.existing);
     reset_meetings(warp);
   }
+  w.fresh_first = false;
   w.spins = 0, w.idle = 0;
   w.next_turn = 0, w.turns = 0;
   int fiber = new_fiber(w);
@@ -187,9 +188,9 @@ void make_ready(Worker& w, uint32_t i) {
   w.ready[(w.ready_head + w.ready_count++) % w.ready.size()] = i;
 }
 
-void yield_to_others(Worker& w, bool fresh_first) {
+void yield_to_others(Worker& w) {
   int self = w.current, self_fiber = w.current_fiber;
-  if (w.ready_count && !(fresh_first && w.next_fresh < w.threads.size())) {
+  if (w.ready_count && !(w.fresh_first && w.next_fresh < w.threads.size())) {
     uint32_t i = take_ready(w);
     set_current(w, i);
     if (static_cast<int>(i) != self) switch_context(w.fibers[self_fiber]->context, w.fibers[w.current_fiber]->context);
@@ -218,7 +219,8 @@ void preempt(Worker& w) {
   pass_time(w, (alone ? 4096 : 512) * kSpinUnits);
   if (w.ready_count == 0 && w.next_fresh >= w.threads.size()) return;
   make_ready(w, static_cast<uint32_t>(w.current));
-  yield_to_others(w, true);
+  w.fresh_first = true;
+  yield_to_others(w);
 }
 
 int block_barrier(int reduction, int predicate, Site site) {
@@ -262,7 +264,8 @@ void kf_spin() {
   w.spins = 0;
   if (w.ready_count == 0 && w.next_fresh >= w.threads.size()) return;
   make_ready(w, static_cast<uint32_t>(w.current));
-  yield_to_others(w, true);  // what it waits for may be up to a thread that has not begun
+  w.fresh_first = true;  // what it waits for may be up to threads that have not begun
+  yield_to_others(w);
 }
 
 void kf_fence() {

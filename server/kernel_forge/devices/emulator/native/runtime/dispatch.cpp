@@ -109,14 +109,25 @@ bool Dispatcher::end_block(Worker& w, uint64_t& next) {
 
 // The caller gives up a permit.
 void Dispatcher::hand_on() {
-  for (auto* queue : {&released_, &waiting_}) {
-    if (queue == &waiting_ && can_begin()) return start_thread();
-    if (queue->empty()) continue;
-    queue->front()->permitted = true;
-    queue->front()->woken.notify_one();
-    return queue->pop_front();
+  std::deque<Worker*>* queue = &released_;
+  if (released_.empty()) {
+    if (can_begin()) return start_thread();
+    queue = &waiting_;
   }
-  ++free_permits_;
+  if (queue->empty()) {
+    ++free_permits_;
+    return;
+  }
+  auto next = queue->begin();
+  if (queue == &waiting_) {
+    // The lowest of those for whom a block has ended since they began to wait; else each in turn.
+    auto news = [this](Worker* w) { return w->parked_at < ended_; };
+    for (auto i = queue->begin(); i != queue->end(); ++i)
+      if (news(*i) && (!news(*next) || (*i)->block < (*next)->block)) next = i;
+  }
+  (*next)->permitted = true;
+  (*next)->woken.notify_one();
+  queue->erase(next);
 }
 
 void Dispatcher::wait_for_permit(Worker& w, std::unique_lock<std::mutex>& lock) {
@@ -146,6 +157,7 @@ void Dispatcher::park(Worker& w) {
   }
   if (!ascending_) ascending_ = true, begun_in_order_ = begun_;
   w.permitted = false;
+  w.parked_at = ended_;
   waiting_.push_back(&w);
   note_change();
   hand_on();

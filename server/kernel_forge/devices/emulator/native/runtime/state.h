@@ -92,6 +92,7 @@ struct Worker {
   std::vector<int> free_fibers;
   std::vector<uint32_t> ready;  // ring buffer
   size_t ready_head = 0, ready_count = 0;
+  bool fresh_first = false;  // of the fresh and the ready, who runs first
   uint32_t next_fresh = 0, done = 0, at_barrier = 0;
   int current = -1, current_fiber = -1;
   Context main;
@@ -112,7 +113,7 @@ struct Worker {
   // Read by the dispatcher.
   std::condition_variable woken;
   bool permitted = false;
-  uint64_t next_turn = 0;
+  uint64_t parked_at = 0, next_turn = 0;  // in ended blocks
   unsigned turns = 0;
 };
 extern __thread Worker* worker;  // null outside of a launch
@@ -138,7 +139,7 @@ void release_worker(Worker& w);
 int block_barrier(int reduction, int predicate, Site site);
 void make_ready(Worker& w, uint32_t thread);
 // The current thread is parked or queued: run somebody else.
-void yield_to_others(Worker& w, bool fresh_first = false);
+void yield_to_others(Worker& w);
 // A measure of how long no thread of the block has begun or ended. Threads that only wait for memory to change
 // pass time and nothing else; after much of it, what they wait for is up to somebody who is held back: lanes at
 // __activemask, or other blocks. The units are those of one warp operation of one thread.
