@@ -162,6 +162,7 @@ void run_block(Worker& w, uint64_t linear) {
     reset_meetings(warp);
   }
   w.fresh_first = false;
+  begin_interleaving(w);
   w.spins = 0, w.idle = 0;
   w.next_turn = 0, w.turns = 0;
   int fiber = new_fiber(w);

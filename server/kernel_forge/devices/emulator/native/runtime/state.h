@@ -102,6 +102,8 @@ struct Worker {
   bool any_true = false, all_true = true;
   int result_count = 0, result_or = 0, result_and = 0;
   uint64_t random = 1;
+  bool interleaves = false;    // at accesses to memory: see accesses.cpp
+  uint32_t accesses_left = 0;  // until the next interruption
   unsigned spins = 0;  // kf_spin calls since another thread of the block was let in
   uint64_t idle = 0;   // see pass_time
   char* stacks = nullptr;
@@ -151,6 +153,9 @@ void leave_warp_runnable(Worker& w, Thread& t);
 void shuffle(std::vector<uint32_t>& v, uint64_t& state);
 kf_dim3 block_index(const Launch& launch, uint64_t linear);
 [[noreturn]] void report_stall(Worker& w);
+
+// ---- accesses.cpp
+void begin_interleaving(Worker& w);  // a block begins
 
 // ---- warp.cpp
 bool settle_active_masks(Worker& w, unsigned warp);  // whether any lane went on
