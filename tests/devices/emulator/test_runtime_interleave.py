@@ -1,14 +1,11 @@
 """Updates without atomics get lost in random order; right kernels never notice the interruptions."""
 
-import platform
-
 import numpy as np
 import pytest
 
 from kernel_forge.domain.launch import Schedule
 from tests.devices.emulator.launches import Array, contents
 
-pytestmark = pytest.mark.skipif(platform.machine() != "x86_64", reason="between instructions on x86-64 only")
 
 BETWEEN_BLOCKS = """
 __global__ void k(const int* x, TYPE* y) {
@@ -108,6 +105,11 @@ def test_a_last_block_that_sums_up_sees_every_block() -> None:
     """
     x = np.arange(64 * 50, dtype=np.int32)
     for seed in range(8):
-        buffers = {"x": x, "partial": np.zeros(50, np.int32), "count": np.zeros(1, np.uint32), "y": np.zeros(1, np.int32)}
+        buffers = {
+            "x": x,
+            "partial": np.zeros(50, np.int32),
+            "count": np.zeros(1, np.uint32),
+            "y": np.zeros(1, np.int32),
+        }
         got = contents(text, buffers, grid=50, block=64, schedule=Schedule.RANDOM, schedule_seed=seed)
         assert got["y"][0] == x.sum()

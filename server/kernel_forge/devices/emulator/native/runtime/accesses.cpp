@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "dispatch.h"
 #include "state.h"
 
 namespace kf {
@@ -21,14 +22,28 @@ uint32_t next_gap(Worker& w) {
   return 1 + static_cast<uint32_t>((random >> 8) % (2 * mean[random & 3]));
 }
 
-void interleave(Worker& w) {
-  Inside inside;
-  w.accesses_left = next_gap(w);
-  if (w.current < 0) return;
+void let_in_others(Worker& w) {
+  uint64_t random = mix(++w.random);
+  // Other blocks run some of the time: what this thread has read may be old when it writes.
+  if ((random & 15) == 0 && w.holds_left && w.holds_left--) w.launch->dispatcher->hold(w, 1 + (random >> 8) % 8);
   if (w.ready_count == 0 && w.next_fresh >= w.threads.size()) return;
-  make_ready(w, static_cast<uint32_t>(w.current));
-  w.fresh_first = mix(++w.random) & 1;
+  // Held back until nobody else can go on, or sent to the end of the queue.
+  if ((random & 3) == 1)
+    w.held.push_back(static_cast<uint32_t>(w.current));
+  else
+    make_ready(w, static_cast<uint32_t>(w.current));
+  w.threads[w.current].state = State::kReady;
+  w.fresh_first = random >> 7 & 1;
   yield_to_others(w);
+}
+
+void interleave(Worker& w) {
+  uint32_t gap = w.accesses_left = next_gap(w);
+  if (w.current < 0 || w.inside) return;
+  w.inside = true;  // but no event for the clock: a thread that waits for memory accesses it all the time
+  pass_time(w, gap);
+  let_in_others(w);
+  worker->inside = false;
 }
 
 inline void before_access() {
@@ -41,6 +56,7 @@ inline void before_access() {
 void begin_interleaving(Worker& w) {
   w.interleaves = settings.order == Order::kRandom;
   w.accesses_left = next_gap(w);
+  w.holds_left = mix(++w.random) % 3;
 }
 
 }  // namespace kf

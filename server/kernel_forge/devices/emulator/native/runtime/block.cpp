@@ -95,9 +95,7 @@ void run_threads() {
       w.threads[i].fiber = self;
       w.idle = 0;
       set_current(w, i);
-      bool step = begins_stepping(w, i);
       w.inside = false;
-      if (step) step_on();
       w.launch->invoke(w.launch->args);
       w.inside = true;
       finish_thread(*worker);
@@ -116,7 +114,7 @@ void run_threads() {
       switch_context(w.fibers[self]->context, w.main);
       continue;
     }
-    report_stall(w);
+    if (!release_held(w)) report_stall(w);
   }
 }
 
@@ -151,6 +149,7 @@ void run_block(Worker& w, uint64_t linear) {
   kf_block_idx = block_index(*w.launch, linear);
   w.next_fresh = w.done = w.at_barrier = 0;
   w.ready_head = w.ready_count = 0;
+  w.held.clear();
   w.barrier_diverged = false;
   w.random = mix(settings.order_seed) ^ mix(linear + 1);
   if (settings.order == Order::kRandom) {
@@ -167,7 +166,6 @@ void run_block(Worker& w, uint64_t linear) {
   begin_interleaving(w);
   w.spins = 0, w.idle = 0;
   w.next_turn = 0, w.turns = 0;
-  choose_threads_to_hold(w);
   int fiber = new_fiber(w);
   w.current_fiber = fiber;
   switch_context(w.main, w.fibers[fiber]->context);
@@ -205,7 +203,16 @@ void yield_to_others(Worker& w) {
     switch_context(w.fibers[self_fiber]->context, w.fibers[w.current_fiber]->context);
     return;
   }
-  report_stall(w);
+  if (!release_held(w)) report_stall(w);
+  yield_to_others(w);
+}
+
+bool release_held(Worker& w) {
+  if (w.held.empty()) return false;
+  shuffle(w.held, w.random);
+  for (uint32_t i : w.held) make_ready(w, i);
+  w.held.clear();
+  return true;
 }
 
 void pass_time(Worker& w, uint64_t units) {
@@ -213,13 +220,14 @@ void pass_time(Worker& w, uint64_t units) {
   w.idle += units;
   if (w.idle < std::max(kShortest, kPerThread * (w.ready_count + 1))) return;
   w.idle = 0;
+  release_held(w);
   bool settled = false;
   for (unsigned warp = 0; warp < w.warps.size(); ++warp) settled |= settle_active_masks(w, warp);
   if (!settled) w.launch->dispatcher->park(w);
 }
 
 bool let_others_run(Worker& w) {
-  if (w.ready_count == 0 && w.next_fresh >= w.threads.size()) return false;
+  if (w.ready_count == 0 && w.next_fresh >= w.threads.size() && !release_held(w)) return false;
   make_ready(w, static_cast<uint32_t>(w.current));
   w.fresh_first = true;  // what it waits for may be up to threads that have not begun
   yield_to_others(w);

@@ -262,8 +262,6 @@ int main(int count, char** arguments) {
     install_watch_handler();
     auto& watched = *job.buffers.at(static_cast<size_t>(job.watch_buffer));
     set_watch(watched.region.base + job.watch_offset, job.watch_bytes);
-  } else {
-    install_interleaving();
   }
   limit_resources(job);
   start_clock();

@@ -104,11 +104,10 @@ struct Worker {
   uint64_t random = 1;
   bool interleaves = false;    // at accesses to memory: see accesses.cpp
   uint32_t accesses_left = 0;  // until the next interruption
+  uint64_t holds_left = 0;     // how often other blocks are let in
+  std::vector<uint32_t> held;  // interrupted until nobody else can go on
   unsigned spins = 0;  // kf_spin calls since another thread of the block was let in
   uint64_t idle = 0;   // see pass_time
-  std::vector<uint32_t> chosen;  // threads to hold, see interleave.cpp
-  int stepped = -1;              // the one that runs instruction by instruction
-  unsigned steps = 0, writes_to_skip = 0;
   char* stacks = nullptr;
   size_t stacks_bytes = 0, mapped_stacks = 0;
   // Read by the clock. `inside`: this OS thread is in the runtime, where it must not be preempted.
@@ -123,12 +122,6 @@ struct Worker {
 };
 extern __thread Worker* worker;  // null outside of a launch
 
-// ---- interleave.cpp
-void install_interleaving();
-void choose_threads_to_hold(Worker& w);
-bool begins_stepping(Worker& w, uint32_t thread);
-void step_on();  // a trap after each instruction that follows
-
 // Marks the time a kernel spends in the runtime: every function a kernel calls begins with one.
 struct Inside {
   Inside() {
@@ -137,9 +130,7 @@ struct Inside {
     worker->events.store(worker->events.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   }
   ~Inside() {
-    if (!worker) return;
-    worker->inside = false;
-    if (worker->current == worker->stepped) step_on();
+    if (worker) worker->inside = false;
   }
   Inside(const Inside&) = delete;
   Inside& operator=(const Inside&) = delete;
@@ -151,6 +142,7 @@ void run_block(Worker& w, uint64_t linear);
 void release_worker(Worker& w);
 int block_barrier(int reduction, int predicate, Site site);
 void make_ready(Worker& w, uint32_t thread);
+bool release_held(Worker& w);  // whether anybody was held
 // The current thread is parked or queued: run somebody else.
 void yield_to_others(Worker& w);
 // A measure of how long no thread of the block has begun or ended. Threads that only wait for memory to change
