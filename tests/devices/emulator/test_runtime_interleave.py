@@ -103,11 +103,20 @@ def test_a_last_block_that_sums_up_sees_every_block() -> None:
         last = atomicInc(count, gridDim.x) == gridDim.x - 1;
       }
       __syncthreads();
-      if (last && t == 0) { int sum = 0; for (int b = 0; b < gridDim.x; b++) sum += ((volatile int*)partial)[b]; y[0] = sum; }
+      if (last && t == 0) {
+        int sum = 0;
+        for (int b = 0; b < gridDim.x; b++) sum += ((volatile int*)partial)[b];
+        y[0] = sum;
+      }
     }
     """
     x = np.arange(64 * 50, dtype=np.int32)
     for seed in range(8):
-        buffers = {"x": x, "partial": np.zeros(50, np.int32), "count": np.zeros(1, np.uint32), "y": np.zeros(1, np.int32)}
+        buffers = {
+            "x": x,
+            "partial": np.zeros(50, np.int32),
+            "count": np.zeros(1, np.uint32),
+            "y": np.zeros(1, np.int32),
+        }
         got = contents(text, buffers, grid=50, block=64, schedule=Schedule.RANDOM, schedule_seed=seed)
         assert got["y"][0] == x.sum()
