@@ -100,7 +100,11 @@ def test_a_last_block_that_sums_up_sees_every_block() -> None:
         last = atomicInc(count, gridDim.x) == gridDim.x - 1;
       }
       __syncthreads();
-      if (last && t == 0) { int sum = 0; for (int b = 0; b < gridDim.x; b++) sum += ((volatile int*)partial)[b]; y[0] = sum; }
+      if (last && t == 0) {
+        int sum = 0;
+        for (int b = 0; b < gridDim.x; b++) sum += ((volatile int*)partial)[b];
+        y[0] = sum;
+      }
     }
     """
     x = np.arange(64 * 50, dtype=np.int32)

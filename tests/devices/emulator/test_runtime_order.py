@@ -41,7 +41,7 @@ def test_a_random_order_runs_every_block_once(blocks: int) -> None:
 @pytest.mark.parametrize("blocks", [1000, (1 << 22) + 5])
 def test_a_random_order_is_no_order(blocks: int) -> None:
     # `order[i]` is the i-th block to begin, of the first hundred.
-    text = "__global__ void k(int* n, int* order) { int i = (*n)++; if (i < 100) order[i] = blockIdx.x; }"
+    text = "__global__ void k(int* n, int* order) { int i = atomicAdd(n, 1); if (i < 100) order[i] = blockIdx.x; }"
     buffers = {"n": np.zeros(1, np.int32), "order": np.zeros(100, np.int32)}
     one, other = (
         contents(text, buffers, grid=blocks, block=1, schedule=Schedule.RANDOM, schedule_seed=seed, time_limit=60)

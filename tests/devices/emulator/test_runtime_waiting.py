@@ -54,7 +54,7 @@ def test_a_barrier_of_all_blocks_written_by_hand(load: str, schedule: Schedule) 
       y[blockIdx.x] = ((volatile int*)x)[(blockIdx.x + 1) % gridDim.x];
     }}
     """
-    n = 40
+    n = 24
     buffers = {name: np.zeros(n, np.int32) for name in ("x", "y", "count")}
     got = contents(text, buffers, grid=n, schedule=schedule, schedule_seed=1)
     assert np.array_equal(got["y"], np.roll(np.arange(1, n + 1), -1))

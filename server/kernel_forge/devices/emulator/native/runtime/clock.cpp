@@ -1,4 +1,5 @@
 // The clock: ends a run at its limits of time and memory, and interrupts threads that wait without a word.
+#include <errno.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -12,6 +13,8 @@
 
 #include "report.h"
 #include "state.h"
+
+extern "C" char __executable_start, etext;  // set by the linker: the bounds of this program's own code
 
 namespace kf {
 
@@ -82,10 +85,13 @@ void on_clock(int, siginfo_t*, void* context) {
   end_run();
 }
 
-// On the stack of the CUDA thread, which is left and entered again like any other.
-void on_preempt(int, siginfo_t*, void*) {
+// On the stack of the CUDA thread, which is left and entered again like any other. Not inside the C library, which
+// may hold a lock that the next thread needs.
+void on_preempt(int, siginfo_t*, void* context) {
   Worker* w = worker;
   if (!w || w->current < 0 || w->inside || watch_is_stepping()) return;
+  auto* pc = static_cast<char*>(pc_of(context));
+  if (pc < &__executable_start || pc >= &etext) return;
   int error = errno;
   Inside inside;
   preempt(*w);

@@ -1,5 +1,6 @@
 #include "dispatch.h"
 
+#include <pthread.h>
 #include <sched.h>
 
 #include <algorithm>
@@ -22,13 +23,9 @@ Dispatcher::Dispatcher(Launch& launch) : launch_(launch), order_(launch.blocks) 
 
 void Dispatcher::run() {
   launch_.dispatcher = this;
-  {
-    std::unique_lock<std::mutex> lock(mutex_);
-    for (unsigned i = 0; i < settings.workers; ++i) hand_on();
-    all_ended_.wait(lock, [&] { return ended_ == launch_.blocks; });
-  }
-  for (pthread_t thread : threads_) pthread_join(thread, nullptr);
-  launch_.dispatcher = nullptr;
+  std::unique_lock<std::mutex> lock(mutex_);
+  for (unsigned i = 0; i < std::max(1u, settings.workers); ++i) hand_on();
+  all_ended_.wait(lock, [&] { return ended_ == launch_.blocks; });
 }
 
 bool Dispatcher::can_begin() const { return begun_ < launch_.blocks && begun_ - ended_ < most_resident_; }
@@ -45,11 +42,11 @@ void Dispatcher::start_thread() {
   pthread_attr_t attributes;
   pthread_attr_init(&attributes);
   pthread_attr_setstacksize(&attributes, kWorkerStack);
+  pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
   pthread_t thread;
   if (pthread_create(&thread, &attributes, enter, start) != 0)
     end_for_lack_of("OS threads for " + std::to_string(begun_ - ended_) + " blocks that wait for each other");
   pthread_attr_destroy(&attributes);
-  threads_.push_back(thread);
 }
 
 void* Dispatcher::enter(void* start) {
@@ -205,6 +202,7 @@ void Dispatcher::meet_grid(Worker& w, Site site) {
   wait_for_permit(w, lock);
 }
 
-void run_launch(Launch& launch) { Dispatcher(launch).run(); }
+// Never deleted: the OS thread of the last block may still be on its way out of it.
+void run_launch(Launch& launch) { (new Dispatcher(launch))->run(); }
 
 }  // namespace kf

@@ -1,7 +1,5 @@
 // Which blocks of a launch run, and on which OS threads.
 #pragma once
-#include <pthread.h>
-
 #include <deque>
 
 #include "order.h"
@@ -52,7 +50,6 @@ class Dispatcher {
   std::condition_variable all_ended_;
   std::condition_variable changed_;  // a block has ended or waits
   uint64_t changes_ = 0;
-  std::vector<pthread_t> threads_;
   std::vector<Worker*> workers_;
   std::deque<Worker*> released_, held_, waiting_;  // released: likely to go on
   std::vector<AtGrid> at_grid_;

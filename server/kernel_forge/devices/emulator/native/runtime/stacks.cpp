@@ -64,7 +64,7 @@ char* open_stack(Worker& w, size_t index) {
   char* stack = w.stacks + index * kStride + kStackGap;
   bool opened = mapped_stacks.load() < kMappedStacks ? open_by_mapping(w, stack) || open_by_marking(stack)
                                                      : open_by_marking(stack) || open_by_mapping(w, stack);
-  if (!opened) end_for_lack_of("stacks for so many threads that wait at once (vm.max_map_count is too low)");
+  if (!opened) end_for_lack_of("stacks for so many threads that wait at once (vm.max_map_count or the overcommit limit is too low)");
   return stack;
 }
 
