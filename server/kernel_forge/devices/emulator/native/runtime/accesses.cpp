@@ -28,7 +28,7 @@ void let_in_others(Worker& w) {
   if ((random & 15) == 0 && w.holds_left && w.holds_left--) w.launch->dispatcher->hold(w, 1 + (random >> 8) % 8);
   if (w.ready_count == 0 && w.next_fresh >= w.threads.size()) return;
   // Held back until nobody else can go on, or sent to the end of the queue.
-  if ((random & 3) == 1)
+  if ((random & 3) == 1 && w.threads_to_hold && w.threads_to_hold--)
     w.held.push_back(static_cast<uint32_t>(w.current));
   else
     make_ready(w, static_cast<uint32_t>(w.current));
@@ -56,6 +56,7 @@ inline void before_access() {
 void begin_interleaving(Worker& w) {
   w.interleaves = settings.order == Order::kRandom;
   w.accesses_left = next_gap(w);
+  w.threads_to_hold = w.threads.size();
   w.holds_left = mix(++w.random) % 3;
 }
 

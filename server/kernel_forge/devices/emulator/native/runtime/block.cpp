@@ -220,9 +220,10 @@ void pass_time(Worker& w, uint64_t units) {
   w.idle += units;
   if (w.idle < std::max(kShortest, kPerThread * (w.ready_count + 1))) return;
   w.idle = 0;
-  release_held(w);
+  // Those held back first: what is waited for may be up to them, and they may be on their way to a mask.
   bool settled = false;
-  for (unsigned warp = 0; warp < w.warps.size(); ++warp) settled |= settle_active_masks(w, warp);
+  if (!release_held(w))
+    for (unsigned warp = 0; warp < w.warps.size(); ++warp) settled |= settle_active_masks(w, warp);
   if (!settled) w.launch->dispatcher->park(w);
 }
 

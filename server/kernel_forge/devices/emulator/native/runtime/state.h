@@ -105,6 +105,7 @@ struct Worker {
   bool interleaves = false;    // at accesses to memory: see accesses.cpp
   uint32_t accesses_left = 0;  // until the next interruption
   uint64_t holds_left = 0;     // how often other blocks are let in
+  uint64_t threads_to_hold = 0;
   std::vector<uint32_t> held;  // interrupted until nobody else can go on
   unsigned spins = 0;  // kf_spin calls since another thread of the block was let in
   uint64_t idle = 0;   // see pass_time
