@@ -37,7 +37,8 @@ void let_in_others(Worker& w) {
   yield_to_others(w);
 }
 
-void interleave(Worker& w) {
+void interleave(Worker& w, void* pc) {
+  if (w.is_late) end_for_time(pc);
   uint32_t gap = w.accesses_left = next_gap(w);
   if (w.current < 0 || w.inside) return;
   w.inside = true;  // but no event for the clock: a thread that waits for memory accesses it all the time
@@ -46,9 +47,9 @@ void interleave(Worker& w) {
   worker->inside = false;
 }
 
-inline void before_access() {
+__attribute__((always_inline)) inline void before_access() {
   Worker* w = worker;
-  if (w && w->interleaves && --w->accesses_left == 0) interleave(*w);
+  if (w && w->interleaves && --w->accesses_left == 0) interleave(*w, __builtin_return_address(0));
 }
 
 }  // namespace
@@ -58,6 +59,12 @@ void begin_interleaving(Worker& w) {
   w.accesses_left = next_gap(w);
   w.threads_to_hold = w.threads.size();
   w.holds_left = mix(++w.random) % 3;
+}
+
+void end_at_next_access(Worker& w) {
+  w.is_late = true;
+  w.accesses_left = 1;
+  w.interleaves = true;
 }
 
 }  // namespace kf

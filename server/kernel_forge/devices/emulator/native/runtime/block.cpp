@@ -190,6 +190,13 @@ void make_ready(Worker& w, uint32_t i) {
   w.ready[(w.ready_head + w.ready_count++) % w.ready.size()] = i;
 }
 
+void make_ready_next(Worker& w, uint32_t i) {
+  w.threads[i].state = State::kReady;
+  w.ready_head = (w.ready_head + w.ready.size() - 1) % w.ready.size();
+  w.ready[w.ready_head] = i;
+  ++w.ready_count;
+}
+
 void yield_to_others(Worker& w) {
   int self = w.current, self_fiber = w.current_fiber;
   if (w.ready_count && !(w.fresh_first && w.next_fresh < w.threads.size())) {

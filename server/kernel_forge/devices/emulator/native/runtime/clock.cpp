@@ -21,6 +21,7 @@ namespace kf {
 namespace {
 
 constexpr int kClockSignal = SIGUSR1, kPreemptSignal = SIGUSR2;
+constexpr double kSecondsToAnswer = 0.01;
 constexpr int kTickMilliseconds = 2, kTicksPerMemoryCheck = 16;
 // CPU time a thread may compute without a call of the runtime before others get their turn. Shorter each time,
 // because a kernel that waits by plain loads waits often.
@@ -67,22 +68,12 @@ size_t available_bytes() {
   return SIZE_MAX;
 }
 
+// The first signal asks the kernel's next access to say where it is; a kernel that makes none is where the second one
+// finds it.
 void on_clock(int, siginfo_t*, void* context) {
-  claim_end();
-  Line line("timeout");
-  line.address("pc", pc_of(context));
   Worker* w = worker;
-  if (w && w->current >= 0) line.thread(kf_block_idx, kf_thread_idx);
-  line.open_list("sites");
-  if (w) {
-    int listed = 0;
-    for (auto& t : w->threads) {
-      bool waits = t.state == State::kAtBarrier || t.state == State::kAtWarp;
-      if (waits && t.site.file && listed++ < 1) line.site(t.site.file, t.site.line, 1, t.index);
-    }
-  }
-  line.close_list().write();
-  end_run();
+  if (w && !w->is_late) return end_at_next_access(*w);
+  end_for_time(pc_of(context));
 }
 
 // On the stack of the CUDA thread, which is left and entered again like any other. Not inside the C library, which
@@ -115,11 +106,19 @@ void interrupt_silent_workers(double& patience) {
   }
 }
 
+// Until the thread has run for a while: on a busy machine it may not have got to see the signal yet.
+void wait_for_answer(pthread_t thread) {
+  double before = cpu_seconds(thread);
+  for (int tries = 0; tries < 200 && cpu_seconds(thread) - before < kSecondsToAnswer; ++tries) usleep(2000);
+}
+
 [[noreturn]] void end_late() {
   {
     std::lock_guard<std::mutex> lock(registry.mutex);
     for (auto known = registry.known.rbegin(); known != registry.known.rend() && !registry.stopped; ++known)
       if (known->worker->holds_permit) {
+        pthread_kill(known->thread, kClockSignal);
+        wait_for_answer(known->thread);
         pthread_kill(known->thread, kClockSignal);
         break;
       }
@@ -131,6 +130,24 @@ void interrupt_silent_workers(double& patience) {
 }
 
 }  // namespace
+
+void end_for_time(void* pc) {
+  claim_end();
+  Worker* w = worker;
+  Line line("timeout");
+  line.address("pc", pc);
+  if (w && w->current >= 0) line.thread(kf_block_idx, kf_thread_idx);
+  line.open_list("sites");
+  if (w) {
+    int listed = 0;
+    for (auto& t : w->threads) {
+      bool waits = t.state == State::kAtBarrier || t.state == State::kAtWarp;
+      if (waits && t.site.file && listed++ < 1) line.site(t.site.file, t.site.line, 1, t.index);
+    }
+  }
+  line.close_list().write();
+  end_run();
+}
 
 void install_clock_handlers() {
   struct sigaction action {};

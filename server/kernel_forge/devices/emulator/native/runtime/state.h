@@ -102,10 +102,12 @@ struct Worker {
   bool any_true = false, all_true = true;
   int result_count = 0, result_or = 0, result_and = 0;
   uint64_t random = 1;
-  bool interleaves = false;    // at accesses to memory: see accesses.cpp
-  uint32_t accesses_left = 0;  // until the next interruption
+  volatile bool is_late = false;
+  volatile bool interleaves = false;    // at accesses to memory: see accesses.cpp
+  volatile uint32_t accesses_left = 0;  // until the next interruption
   uint64_t holds_left = 0;     // how often other blocks are let in
   uint64_t threads_to_hold = 0;
+  unsigned ahead = 0;  // see release_lanes
   std::vector<uint32_t> held;  // interrupted until nobody else can go on
   unsigned spins = 0;  // kf_spin calls since another thread of the block was let in
   uint64_t idle = 0;   // see pass_time
@@ -143,6 +145,7 @@ void run_block(Worker& w, uint64_t linear);
 void release_worker(Worker& w);
 int block_barrier(int reduction, int predicate, Site site);
 void make_ready(Worker& w, uint32_t thread);
+void make_ready_next(Worker& w, uint32_t thread);  // before all others
 bool release_held(Worker& w);  // whether anybody was held
 // The current thread is parked or queued: run somebody else.
 void yield_to_others(Worker& w);
@@ -161,6 +164,9 @@ kf_dim3 block_index(const Launch& launch, uint64_t linear);
 
 // ---- accesses.cpp
 void begin_interleaving(Worker& w);  // a block begins
+// Time is up: the next access of the worker ends the run and says where it is.
+void end_at_next_access(Worker& w);
+[[noreturn]] void end_for_time(void* pc);  // of the calling OS thread
 
 // ---- warp.cpp
 bool settle_active_masks(Worker& w, unsigned warp);  // whether any lane went on

@@ -61,11 +61,15 @@ void release_lanes(Worker& w, unsigned warp, unsigned lanes) {
   uint64_t random = settings.order == Order::kRandom ? mix(++w.random) : 0;
   unsigned first = settings.order == Order::kReverse ? 31 : random & 31;
   unsigned stride = settings.order == Order::kReverse ? 31 : (random >> 5 & 31) | 1;
+  // A warp that has met runs ahead of the others, so that warps drift apart between two barriers as they do on a GPU;
+  // not for ever, since it may be waiting for one of them.
+  bool next = settings.order == Order::kRandom ? (random >> 10 & 1) != 0 : true;
+  next = next && ++w.ahead % 64 != 0;
   for (unsigned n = 0; n < 32; ++n) {
-    unsigned lane = (first + stride * n) & 31;
+    unsigned lane = (first + stride * (next ? 31 - n : n)) & 31;
     if (!(lanes >> lane & 1)) continue;
     ++w.warps[warp].runnable;
-    make_ready(w, warp * 32 + lane);
+    next ? make_ready_next(w, warp * 32 + lane) : make_ready(w, warp * 32 + lane);
   }
 }
 
