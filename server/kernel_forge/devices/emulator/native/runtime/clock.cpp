@@ -14,7 +14,8 @@
 #include "report.h"
 #include "state.h"
 
-extern "C" char __executable_start, etext;  // set by the linker: the bounds of this program's own code
+// Set by most linkers: the bounds of this program's own code.
+extern "C" char __executable_start __attribute__((weak)), etext __attribute__((weak));
 
 namespace kf {
 
@@ -82,7 +83,7 @@ void on_preempt(int, siginfo_t*, void* context) {
   Worker* w = worker;
   if (!w || w->current < 0 || w->inside || watch_is_stepping()) return;
   auto* pc = static_cast<char*>(pc_of(context));
-  if (pc < &__executable_start || pc >= &etext) return;
+  if (&etext && (pc < &__executable_start || pc >= &etext)) return;
   int error = errno;
   Inside inside;
   preempt(*w);
