@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from kernel_forge.devices.compilers.messages import UserFile
-from kernel_forge.devices.compilers.opinion import DeviceCode, Opinion, opinion_of, parent_folder
+from kernel_forge.devices.compilers.opinion import DeviceCode, Opinion, instances, opinion_of, parent_folder
 from kernel_forge.devices.compilers.supervision import Supervised
 from kernel_forge.domain.launch import CompileRequest
 
@@ -32,8 +32,10 @@ class Nvcc:
         """Begin to compile in a private folder."""
         folder = Path(tempfile.mkdtemp(prefix=f"{FOLDER_PREFIX}{os.getpid()}-"))
         try:
+            main = next(iter(code.files))
             for name, text in code.files.items():
-                (folder / name).write_text(text, encoding="utf-8", errors="surrogateescape")
+                whole = text + _uses(instances(request.kernels)) if name == main else text
+                (folder / name).write_text(whole, encoding="utf-8", errors="surrogateescape")
             stubs = folder / "stubs"
             stubs.mkdir()
             for name in code.dropped:
@@ -53,7 +55,7 @@ class Nvcc:
                 parent_folder(request.path),
                 "-I",
                 str(stubs),  # last: where the real header exists, it is taken
-                next(iter(code.files)),
+                main,
                 "-o",
                 "kernel.ptx",
             ]
@@ -87,6 +89,11 @@ class RunningNvcc:
         with self._running:
             pass
         shutil.rmtree(self._folder, ignore_errors=True)
+
+
+def _uses(kernels: list[str]) -> str:
+    """Code that makes nvcc instantiate templates, on lines of its own file name."""
+    return '\n#line 1 "<kernels>"\n' + "".join(f"static auto kf_used_{i} = &{k};\n" for i, k in enumerate(kernels))
 
 
 def find_nvcc() -> Nvcc | None:

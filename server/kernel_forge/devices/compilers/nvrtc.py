@@ -13,7 +13,7 @@ from pathlib import Path
 
 from kernel_forge.devices.compilers.messages import UserFile
 from kernel_forge.devices.compilers.nvrtc_library import NvrtcPaths
-from kernel_forge.devices.compilers.opinion import DeviceCode, Opinion, opinion_of, parent_folder
+from kernel_forge.devices.compilers.opinion import DeviceCode, Opinion, instances, opinion_of, parent_folder
 from kernel_forge.domain.launch import CompileRequest
 
 TIME_LIMIT = 20.0
@@ -44,6 +44,7 @@ class Nvrtc:
             "name": main,
             "defines": dict(request.defines),
             "flags": [f for f in request.flags if f.startswith(("-D", "-U", "-std", "--std"))],
+            "kernels": instances(request.kernels),
             "parent": os.getpid(),
         }
         process = subprocess.Popen(

@@ -1,6 +1,7 @@
 """Child process: compile one text with NVRTC and print the log as JSON. Uses the standard library alone.
 
-Input (stdin): ``{"library", "includes", "text", "headers", "dropped", "name", "defines", "flags", "parent"}``.
+Input (stdin): ``{"library", "includes", "text", "headers", "dropped", "name", "defines", "flags", "kernels",
+"parent"}``.
 Output: ``{"accepted", "log"}``.
 """
 
@@ -78,6 +79,8 @@ def main() -> None:
     names = (ctypes.c_char_p * count)(*(n.encode() for n in headers))
     texts = (ctypes.c_char_p * count)(*(t.encode() for t in headers.values()))
     library.nvrtcCreateProgram(ctypes.byref(program), job["text"].encode(), job["name"].encode(), count, texts, names)
+    for kernel in job["kernels"]:  # a template is judged for the arguments that it will be launched with
+        library.nvrtcAddNameExpression(program, kernel.encode())
     options = ["--gpu-architecture=compute_90", "-default-device", "--pre-include=kf_prelude.h"]
     options += [] if any("std" in flag for flag in job["flags"]) else ["--std=c++17"]
     options += [f.replace("-std=", "--std=") if f.startswith("-std") else f for f in job["flags"]]

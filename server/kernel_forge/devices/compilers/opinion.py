@@ -64,6 +64,11 @@ class FrontEnd(Protocol):
         ...
 
 
+def instances(kernels: tuple[str, ...]) -> list[str]:
+    """Those of ``kernels`` that are instances of a template, and would not be compiled unless somebody asked."""
+    return [kernel for kernel in kernels if "<" in kernel]
+
+
 def parent_folder(path: str) -> str:
     """The absolute folder of a file: for includes whose names only the preprocessor can tell."""
     return str(Path(path).absolute().parent)
