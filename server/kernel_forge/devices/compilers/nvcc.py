@@ -4,7 +4,7 @@ import hashlib
 import os
 import shutil
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from kernel_forge.devices.compilers.messages import UserFile
@@ -36,13 +36,7 @@ class Nvcc:
             for name, text in code.files.items():
                 whole = text + _uses(instances(request.kernels)) if name == main else text
                 (folder / name).write_text(whole, encoding="utf-8", errors="surrogateescape")
-            stubs = folder / "stubs"
-            stubs.mkdir()
-            for name in code.dropped:
-                target = stubs / name
-                if target.resolve().is_relative_to(stubs):
-                    target.parent.mkdir(parents=True, exist_ok=True)
-                    target.touch()
+            stubs = write_stubs(folder, code.dropped)
             flags = [f for f in request.flags if f.startswith(("-D", "-U", "-std", "--std"))]
             command = [
                 str(self.command),
@@ -54,7 +48,7 @@ class Nvcc:
                 "-I",
                 parent_folder(request.path),
                 "-I",
-                str(stubs),  # last: where the real header exists, it is taken
+                str(stubs),
                 main,
                 "-o",
                 "kernel.ptx",
@@ -66,6 +60,18 @@ class Nvcc:
             shutil.rmtree(folder, ignore_errors=True)
             raise
         return RunningNvcc(running, folder, code.sources, self.name)
+
+
+def write_stubs(folder: Path, dropped: Sequence[str]) -> Path:
+    """A folder of empty headers, to be searched last: where the real header exists, it is taken."""
+    stubs = folder / "stubs"
+    stubs.mkdir()
+    for name in dropped:
+        target = stubs / name
+        if target.resolve().is_relative_to(stubs.resolve()):
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.touch()
+    return stubs
 
 
 class RunningNvcc:

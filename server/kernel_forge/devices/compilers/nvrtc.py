@@ -44,7 +44,7 @@ class Nvrtc:
             "name": main,
             "defines": dict(request.defines),
             "flags": [f for f in request.flags if f.startswith(("-D", "-U", "-std", "--std"))],
-            "kernels": instances(request.kernels),
+            "expressions": instances(request.kernels),
             "parent": os.getpid(),
         }
         process = subprocess.Popen(

@@ -1,3 +1,3 @@
-// Answered by what is always there.
+// Asynchronous copies.
 #pragma once
-#include "kf_cuda.h"
+#include "kf/async.h"

@@ -189,14 +189,6 @@ template <class Group, class T, class Op> inline T exclusive_scan(const Group& g
 template <class Group, class T> inline T inclusive_scan(const Group& g, T v, KF_SITE) { return inclusive_scan(g, v, plus<T>(), KF_AT); }
 template <class Group, class T> inline T exclusive_scan(const Group& g, T v, KF_SITE) { return exclusive_scan(g, v, plus<T>(), KF_AT); }
 
-template <class Group, class T> inline void memcpy_async(const Group& g, T* to, const T* from, size_t bytes) {
-  auto* out = reinterpret_cast<unsigned char*>(to);
-  auto* in = reinterpret_cast<const unsigned char*>(from);
-  for (size_t i = g.thread_rank(); i < bytes; i += g.size()) out[i] = in[i];
-}
-template <class Group> inline void wait(const Group& g, KF_SITE) { g.sync(KF_AT); }
-template <unsigned, class Group> inline void wait_prior(const Group& g, KF_SITE) { g.sync(KF_AT); }
-
 struct cluster_group {
   void sync(KF_SITE) const { kf_unsupported("thread block clusters", KF_AT); }
   unsigned block_rank(KF_SITE) const { kf_unsupported("thread block clusters", KF_AT); }

@@ -3,30 +3,6 @@
 #include "rounding.h"
 #include "vectors.h"
 
-#define KF_N __half
-#define KF_N2 __half2
-#define KF_RAW __half_raw
-#define KF_FORMAT kf::HalfFormat
-#include "narrow.inc"
-#undef KF_N
-#undef KF_N2
-#undef KF_RAW
-#undef KF_FORMAT
-#define KF_N __nv_bfloat16
-#define KF_N2 __nv_bfloat162
-#define KF_RAW __nv_bfloat16_raw
-#define KF_FORMAT kf::BFloat16Format
-#include "narrow.inc"
-#undef KF_N
-#undef KF_N2
-#undef KF_RAW
-#undef KF_FORMAT
-
-typedef __half half;
-typedef __half2 half2;
-typedef __nv_bfloat16 nv_bfloat16;
-typedef __nv_bfloat162 nv_bfloat162;
-
 namespace kf {
 // Float to integer as PTX cvt does: out of range clamps; NaN gives 0 from 16 and 32 bits to at most 32 bits, and only
 // the highest bit set from 64 bits or to 64 bits.
@@ -42,6 +18,39 @@ inline I to_integer(double x, Round mode) {
   return static_cast<I>(r);
 }
 }  // namespace kf
+
+struct __half;
+struct __nv_bfloat16;
+#define KF_N __half
+#define KF_OTHER __nv_bfloat16
+#define KF_N2 __half2
+#define KF_RAW __half_raw
+#define KF_FORMAT kf::HalfFormat
+#include "narrow.inc"
+#undef KF_N
+#undef KF_N2
+#undef KF_RAW
+#undef KF_OTHER
+#undef KF_FORMAT
+#define KF_N __nv_bfloat16
+#define KF_OTHER __half
+#define KF_N2 __nv_bfloat162
+#define KF_RAW __nv_bfloat16_raw
+#define KF_FORMAT kf::BFloat16Format
+#include "narrow.inc"
+#undef KF_N
+#undef KF_N2
+#undef KF_RAW
+#undef KF_OTHER
+#undef KF_FORMAT
+
+inline __half::__half(const __nv_bfloat16& f) : __half(static_cast<float>(f)) {}
+inline __nv_bfloat16::__nv_bfloat16(const __half& f) : __nv_bfloat16(static_cast<float>(f)) {}
+
+typedef __half half;
+typedef __half2 half2;
+typedef __nv_bfloat16 nv_bfloat16;
+typedef __nv_bfloat162 nv_bfloat162;
 
 #define KF_CONVERSIONS(N, N2, NAME, NAME2)                                                                          \
   static inline N __float2##NAME(float a) { return N::round(a); }                                                   \
@@ -85,6 +94,8 @@ KF_CONVERSIONS(__nv_bfloat16, __nv_bfloat162, bfloat16, bfloat162)
   static inline N __##INAME##2##NAME##_rd(I a) { return N::round(kf::integer_to_odd(a), kf::Round::kDown); }   \
   static inline N __##INAME##2##NAME##_ru(I a) { return N::round(kf::integer_to_odd(a), kf::Round::kUp); }
 #define KF_TO_INTEGERS(N, NAME)                                                                                \
+  static inline signed char __##NAME##2char_rz(N a) { return kf::to_integer<signed char>(kf::wide(a), kf::Round::kZero); } \
+  static inline unsigned char __##NAME##2uchar_rz(N a) { return kf::to_integer<unsigned char>(kf::wide(a), kf::Round::kZero); } \
   KF_TO_INTEGER(N, NAME, int, int) KF_TO_INTEGER(N, NAME, unsigned, uint) KF_TO_INTEGER(N, NAME, short, short) \
   KF_TO_INTEGER(N, NAME, unsigned short, ushort) KF_TO_INTEGER(N, NAME, long long, ll)                         \
   KF_TO_INTEGER(N, NAME, unsigned long long, ull)

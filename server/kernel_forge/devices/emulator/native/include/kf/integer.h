@@ -1,6 +1,7 @@
 // Integer intrinsics and the mixed-type min and max of CUDA's global namespace.
 #pragma once
 #include "math.h"
+#include "simd.h"
 
 static inline int __popc(unsigned x) { return __builtin_popcount(x); }
 static inline int __popcll(unsigned long long x) { return __builtin_popcountll(x); }
@@ -56,15 +57,6 @@ inline long long dot2(unsigned a, unsigned b, int first) {
   return static_cast<long long>(static_cast<Half>(a)) * byte_of<Byte>(b, first) +
          static_cast<long long>(static_cast<Half>(a >> 16)) * byte_of<Byte>(b, first + 1);
 }
-template <class T, int kLanes, class F>
-inline unsigned per_lane(unsigned a, unsigned b, F f) {
-  unsigned r = 0;
-  constexpr int bits = 32 / kLanes;
-  constexpr unsigned ones = bits == 8 ? 0xffu : 0xffffu;
-  for (int i = 0; i < kLanes; ++i)
-    r |= (static_cast<unsigned>(f(static_cast<int>(static_cast<T>(a >> (bits * i))), static_cast<int>(static_cast<T>(b >> (bits * i))))) & ones) << (bits * i);
-  return r;
-}
 }  // namespace kf
 static inline int __dp4a(int a, int b, int c) { return static_cast<int>(kf::dot4<int8_t, int8_t>(static_cast<unsigned>(a), static_cast<unsigned>(b)) + c); }
 static inline unsigned __dp4a(unsigned a, unsigned b, unsigned c) { return static_cast<unsigned>(kf::dot4<uint8_t, uint8_t>(a, b) + c); }
@@ -73,15 +65,15 @@ static inline unsigned __dp4a(uchar4 a, uchar4 b, unsigned c) { return c + stati
 static inline int __dp2a_lo(int a, int b, int c) { return static_cast<int>(kf::dot2<int16_t, int8_t>(static_cast<unsigned>(a), static_cast<unsigned>(b), 0) + c); }
 static inline int __dp2a_hi(int a, int b, int c) { return static_cast<int>(kf::dot2<int16_t, int8_t>(static_cast<unsigned>(a), static_cast<unsigned>(b), 2) + c); }
 
-#define KF_VIDEO(NAME, T, LANES, EXPRESSION) \
-  static inline unsigned NAME(unsigned a, unsigned b) { return kf::per_lane<T, LANES>(a, b, [](int x, int y) { return EXPRESSION; }); }
-KF_VIDEO(__vadd4, uint8_t, 4, x + y) KF_VIDEO(__vadd2, uint16_t, 2, x + y) KF_VIDEO(__vsub4, uint8_t, 4, x - y) KF_VIDEO(__vsub2, uint16_t, 2, x - y)
-KF_VIDEO(__vabsdiffu4, uint8_t, 4, x > y ? x - y : y - x) KF_VIDEO(__vabsdiffu2, uint16_t, 2, x > y ? x - y : y - x)
-KF_VIDEO(__vmaxu4, uint8_t, 4, x > y ? x : y) KF_VIDEO(__vminu4, uint8_t, 4, x < y ? x : y) KF_VIDEO(__vmaxs4, int8_t, 4, x > y ? x : y) KF_VIDEO(__vmins4, int8_t, 4, x < y ? x : y)
-KF_VIDEO(__vmaxu2, uint16_t, 2, x > y ? x : y) KF_VIDEO(__vminu2, uint16_t, 2, x < y ? x : y) KF_VIDEO(__vmaxs2, int16_t, 2, x > y ? x : y) KF_VIDEO(__vmins2, int16_t, 2, x < y ? x : y)
-KF_VIDEO(__vavgu4, uint8_t, 4, (x + y + 1) / 2) KF_VIDEO(__vcmpeq4, uint8_t, 4, x == y ? 0xff : 0) KF_VIDEO(__vcmpgtu4, uint8_t, 4, x > y ? 0xff : 0)
-KF_VIDEO(__vaddus4, uint8_t, 4, x + y > 255 ? 255 : x + y) KF_VIDEO(__vsubus4, uint8_t, 4, x > y ? x - y : 0)
-#undef KF_VIDEO
+// The n-th set bit from `base` on (PTX fns): upwards for a positive offset, downwards for a negative one.
+static inline unsigned __fns(unsigned mask, unsigned base, int offset) {
+  if (base > 31) return 0xffffffffu;
+  if (offset == 0) return mask >> base & 1 ? base : 0xffffffffu;
+  int left = offset < 0 ? -offset : offset;
+  for (int i = static_cast<int>(base); i >= 0 && i < 32; i += offset < 0 ? -1 : 1)
+    if (mask >> i & 1 && --left == 0) return static_cast<unsigned>(i);
+  return 0xffffffffu;
+}
 
 // CUDA's min and max convert both sides as C++ arithmetic does; the float ones ignore a NaN.
 #define KF_MIN_MAX(A, B, T)                                                                                                \
@@ -107,4 +99,6 @@ static inline unsigned umin(unsigned a, unsigned b) { return a < b ? a : b; }
 static inline unsigned umax(unsigned a, unsigned b) { return a < b ? b : a; }
 static inline long long llmin(long long a, long long b) { return a < b ? a : b; }
 static inline long long llmax(long long a, long long b) { return a < b ? b : a; }
+static inline unsigned long long ullmin(unsigned long long a, unsigned long long b) { return a < b ? a : b; }
+static inline unsigned long long ullmax(unsigned long long a, unsigned long long b) { return a < b ? b : a; }
 using std::abs;

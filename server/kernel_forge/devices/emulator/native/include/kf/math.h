@@ -53,7 +53,11 @@ inline double sin_pi(double x) {
   return sign * (a <= 0.25 ? std::sin(kPi * a) : std::cos(kPi * (0.5 - a)));
 }
 inline double erfc_scaled(double x) {
-  if (x < 25) return std::exp(x * x) * std::erfc(x);
+  if (x < 25) {  // with the rounding error of x * x, which exp would magnify
+    double square = x * x, lost = std::fma(x, x, -square);
+    double e = std::exp(square);
+    return __builtin_isinf(e) ? e : (e + e * lost) * std::erfc(x);
+  }
   double s = 1 / (2 * x * x);  // asymptotic series (Abramowitz and Stegun 7.1.23), 1e-16 after eight terms from 25 on
   double sum = 1, term = 1;
   for (int k = 1; k <= 8; ++k) sum += term *= -(2 * k - 1) * s;
@@ -82,6 +86,50 @@ inline double erfc_inverse(double z) {
   }
   return y;
 }
+// 0.5 erfc(-x / sqrt 2), with what rounding the argument loses: erfc'(z) = -2 / sqrt(pi) exp(-z^2).
+inline double normal_cdf(double x) {
+  double z = x * -0.70710678118654752440;
+  if (!(std::fabs(z) < 28)) return 0.5 * std::erfc(z);
+  double lost = std::fma(x, -0.70710678118654752440, -z) + x * 4.833646656726457e-17;
+  return 0.5 * (std::erfc(z) - lost * 1.12837916709551257390 * std::exp(-z * z));
+}
+// Modified Bessel functions of order n = 0 or 1: the power series (Abramowitz and Stegun 9.6.10), whose terms are all
+// positive, and from 30 on the asymptotic one (9.7.1).
+inline double bessel_i(int n, double x) {
+  double a = std::fabs(x), sum = 1, term = 1;
+  if (a < 30) {
+    for (int k = 1; k < 200 && term > 1e-18 * sum; ++k) sum += term *= a / 2 * (a / 2) / (static_cast<double>(k) * (k + n));
+    return n ? x / 2 * sum : sum;
+  }
+  if (!(a < 800)) return n ? std::copysign(a, x) * INFINITY : a * INFINITY;
+  for (int k = 1; k < 60; ++k) {
+    double next = -term * (4.0 * n - (2 * k - 1.0) * (2 * k - 1.0)) / (8.0 * a * k);
+    if (std::fabs(next) < 1e-18) break;
+    sum += term = next;
+  }
+  double root = std::exp(a / 2), value = root * (sum / std::sqrt(2 * kPi * a)) * root;
+  return n && x < 0 ? -value : value;
+}
+// The root of the sum of squares, scaled so that nothing overflows; an infinity wins over a NaN.
+template <class T> inline double norm_of(int n, const T* p) {
+  double largest = 0, sum = 0;
+  bool nan = false;
+  for (int i = 0; i < n; ++i) {
+    double a = std::fabs(static_cast<double>(p[i]));
+    nan |= a != a;
+    if (a > largest) largest = a;
+  }
+  if (__builtin_isinf(largest)) return largest;
+  if (nan) return NAN;
+  if (largest == 0) return 0;
+  int exponent;
+  std::frexp(largest, &exponent);
+  for (int i = 0; i < n; ++i) {
+    double a = std::ldexp(static_cast<double>(p[i]), -exponent);
+    sum += a * a;
+  }
+  return std::ldexp(std::sqrt(sum), exponent);
+}
 }  // namespace kf
 
 // A double version and a float version rounded from it.
@@ -95,7 +143,9 @@ KF_MATH1(cospi, kf::cos_pi(x))
 KF_MATH1(tanpi, kf::sin_pi(x) / kf::cos_pi(x))
 KF_MATH1(exp10, std::pow(10.0, x))
 KF_MATH1(erfcx, kf::erfc_scaled(x))
-KF_MATH1(normcdf, 0.5 * std::erfc(-x * 0.70710678118654752440))
+KF_MATH1(normcdf, kf::normal_cdf(x))
+KF_MATH1(cyl_bessel_i0, kf::bessel_i(0, x))
+KF_MATH1(cyl_bessel_i1, kf::bessel_i(1, x))
 KF_MATH1(normcdfinv, -1.41421356237309504880 * kf::erfc_inverse(2 * x))
 #undef KF_MATH1
 static inline float rsqrt(float x) { return rsqrtf(x); }
@@ -115,6 +165,10 @@ static inline double rnorm3d(double a, double b, double c) { return 1 / norm3d(a
 static inline float rnorm3df(float a, float b, float c) { return static_cast<float>(rnorm3d(a, b, c)); }
 static inline double rnorm4d(double a, double b, double c, double d) { return 1 / norm4d(a, b, c, d); }
 static inline float rnorm4df(float a, float b, float c, float d) { return static_cast<float>(rnorm4d(a, b, c, d)); }
+static inline double norm(int n, const double* p) { return kf::norm_of(n, p); }
+static inline float normf(int n, const float* p) { return static_cast<float>(kf::norm_of(n, p)); }
+static inline double rnorm(int n, const double* p) { return 1 / kf::norm_of(n, p); }
+static inline float rnormf(int n, const float* p) { return static_cast<float>(1 / kf::norm_of(n, p)); }
 static inline double fdivide(double a, double b) { return a / b; }
 static inline float fdividef(float a, float b) { return a / b; }
 
@@ -154,36 +208,40 @@ static inline float __tanf(float x) { return std::tan(x); }
 static inline float __tanhf(float x) { return std::tanh(x); }
 static inline float __powf(float x, float y) { return std::pow(x, y); }
 static inline void __sincosf(float x, float* s, float* c) { *s = std::sin(x), *c = std::cos(x); }
-static inline float __fdividef(float a, float b) { return a / b; }
+// CUDA: for 2^126 < |b| < 2^128 the result is 0, or NaN where a is infinite.
+static inline float __fdividef(float a, float b) { return std::fabs(b) > 0x1p126f && std::fabs(b) <= FLT_MAX ? a * 0.0f : a / b; }
 static inline float __saturatef(float x) { return x > 0 ? (x < 1 ? x : 1.0f) : 0.0f; }
 
 // ---- directed rounding ---------------------------------------------------------------------------------------
-namespace kf {
-template <class T, class F>
-__attribute__((noinline)) T rounded(int mode, F f) {
-  int old = std::fegetround();
-  std::fesetround(mode);
-  volatile T result = f();
-  std::fesetround(old);
+// Macros rather than templates: what a precompiled header instantiates, every kernel's compilation instantiates again.
+// The volatile operands and result keep the operation between the two changes of mode.
+#define KF_ROUNDED(T, MODE, EXPRESSION) \
+  int old = std::fegetround();          \
+  std::fesetround(MODE);                \
+  volatile T result = EXPRESSION;       \
+  std::fesetround(old);                 \
   return result;
-}
-}  // namespace kf
 #define KF_OP2(NAME, T, OP, SUFFIX, MODE) \
-  static inline T NAME##_##SUFFIX(T a, T b) { volatile T x = a, y = b; return kf::rounded<T>(MODE, [&] { return x OP y; }); }
+  static inline T NAME##_##SUFFIX(T a, T b) { volatile T x = a, y = b; KF_ROUNDED(T, MODE, x OP y) }
 #define KF_OP1(NAME, T, EXPRESSION, SUFFIX, MODE) \
-  static inline T NAME##_##SUFFIX(T a) { volatile T x = a; return kf::rounded<T>(MODE, [&]() -> T { return EXPRESSION; }); }
+  static inline T NAME##_##SUFFIX(T a) { volatile T x = a; KF_ROUNDED(T, MODE, EXPRESSION) }
 #define KF_FMA(NAME, T, SUFFIX, MODE) \
-  static inline T NAME##_##SUFFIX(T a, T b, T c) { volatile T x = a, y = b, z = c; return kf::rounded<T>(MODE, [&]() -> T { return std::fma(T(x), T(y), T(z)); }); }
-#define KF_MODES(M, ...) M(__VA_ARGS__, rn, FE_TONEAREST) M(__VA_ARGS__, rz, FE_TOWARDZERO) M(__VA_ARGS__, rd, FE_DOWNWARD) M(__VA_ARGS__, ru, FE_UPWARD)
-KF_MODES(KF_OP2, __fadd, float, +) KF_MODES(KF_OP2, __fsub, float, -) KF_MODES(KF_OP2, __fmul, float, *) KF_MODES(KF_OP2, __fdiv, float, /)
-KF_MODES(KF_OP2, __dadd, double, +) KF_MODES(KF_OP2, __dsub, double, -) KF_MODES(KF_OP2, __dmul, double, *) KF_MODES(KF_OP2, __ddiv, double, /)
-KF_MODES(KF_OP1, __frcp, float, 1.0f / x) KF_MODES(KF_OP1, __drcp, double, 1.0 / x)
-KF_MODES(KF_OP1, __fsqrt, float, std::sqrt(float(x))) KF_MODES(KF_OP1, __dsqrt, double, std::sqrt(double(x)))
-KF_MODES(KF_FMA, __fmaf, float) KF_MODES(KF_FMA, __fma, double)
+  static inline T NAME##_##SUFFIX(T a, T b, T c) { volatile T x = a, y = b, z = c; KF_ROUNDED(T, MODE, std::fma(T(x), T(y), T(z))) }
+#define KF_MODES(M, ...) M(__VA_ARGS__, rz, FE_TOWARDZERO) M(__VA_ARGS__, rd, FE_DOWNWARD) M(__VA_ARGS__, ru, FE_UPWARD)
+#define KF_OPS2(NAME, T, OP) static inline T NAME##_rn(T a, T b) { return a OP b; } KF_MODES(KF_OP2, NAME, T, OP)
+#define KF_OPS1(NAME, T, EXPRESSION) static inline T NAME##_rn(T x) { return EXPRESSION; } KF_MODES(KF_OP1, NAME, T, EXPRESSION)
+#define KF_FMAS(NAME, T) static inline T NAME##_rn(T a, T b, T c) { return std::fma(a, b, c); } KF_MODES(KF_FMA, NAME, T)
+KF_OPS2(__fadd, float, +) KF_OPS2(__fsub, float, -) KF_OPS2(__fmul, float, *) KF_OPS2(__fdiv, float, /)
+KF_OPS2(__dadd, double, +) KF_OPS2(__dsub, double, -) KF_OPS2(__dmul, double, *) KF_OPS2(__ddiv, double, /)
+KF_OPS1(__frcp, float, 1.0f / x) KF_OPS1(__drcp, double, 1.0 / x)
+KF_OPS1(__fsqrt, float, std::sqrt(float(x))) KF_OPS1(__dsqrt, double, std::sqrt(double(x)))
+KF_FMAS(__fmaf, float) KF_FMAS(__fmaf_ieee, float) KF_FMAS(__fma, double)
+#undef KF_OPS2
+#undef KF_OPS1
+#undef KF_FMAS
 #undef KF_OP2
 #undef KF_OP1
 #undef KF_FMA
-#undef KF_MODES
 static inline float __frsqrt_rn(float x) { return static_cast<float>(1.0 / std::sqrt(static_cast<double>(x))); }
 
 // ---- float to integer and bit casts --------------------------------------------------------------------------
@@ -197,16 +255,18 @@ KF_CONVERT(float, float, ll, long long) KF_CONVERT(float, float, ull, unsigned l
 KF_CONVERT(double, double, int, int) KF_CONVERT(double, double, uint, unsigned)
 KF_CONVERT(double, double, ll, long long) KF_CONVERT(double, double, ull, unsigned long long)
 #undef KF_CONVERT
-#define KF_FROM_INTEGER(FROM, I, TO, T)                                                                                        \
-  static inline T __##FROM##2##TO##_rn(I v) { return static_cast<T>(v); }                                                      \
-  static inline T __##FROM##2##TO##_rz(I v) { volatile I x = v; return kf::rounded<T>(FE_TOWARDZERO, [&] { return static_cast<T>(x); }); } \
-  static inline T __##FROM##2##TO##_rd(I v) { volatile I x = v; return kf::rounded<T>(FE_DOWNWARD, [&] { return static_cast<T>(x); }); }   \
-  static inline T __##FROM##2##TO##_ru(I v) { volatile I x = v; return kf::rounded<T>(FE_UPWARD, [&] { return static_cast<T>(x); }); }
+#define KF_FROM(FROM, I, TO, T, SUFFIX, MODE) \
+  static inline T __##FROM##2##TO##_##SUFFIX(I v) { volatile I x = v; KF_ROUNDED(T, MODE, static_cast<T>(x)) }
+#define KF_FROM_INTEGER(FROM, I, TO, T) \
+  static inline T __##FROM##2##TO##_rn(I v) { return static_cast<T>(v); } KF_MODES(KF_FROM, FROM, I, TO, T)
 KF_FROM_INTEGER(int, int, float, float) KF_FROM_INTEGER(uint, unsigned, float, float)
 KF_FROM_INTEGER(ll, long long, float, float) KF_FROM_INTEGER(ull, unsigned long long, float, float)
 KF_FROM_INTEGER(ll, long long, double, double) KF_FROM_INTEGER(ull, unsigned long long, double, double)
 KF_FROM_INTEGER(double, double, float, float)
 #undef KF_FROM_INTEGER
+#undef KF_FROM
+#undef KF_MODES
+#undef KF_ROUNDED
 static inline double __int2double_rn(int v) { return v; }
 static inline double __uint2double_rn(unsigned v) { return v; }
 

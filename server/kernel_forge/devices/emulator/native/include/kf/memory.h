@@ -14,21 +14,19 @@ KF_LOAD(__ldg) KF_LOAD(__ldcg) KF_LOAD(__ldca) KF_LOAD(__ldcs) KF_LOAD(__ldlu) K
 KF_STORE(__stcg) KF_STORE(__stcs) KF_STORE(__stwb) KF_STORE(__stwt)
 #undef KF_STORE
 
-static inline unsigned __isGlobal(const void*) { return 1; }
-static inline size_t __cvta_generic_to_global(const void* p) { return reinterpret_cast<size_t>(p); }
-static inline size_t __cvta_generic_to_shared(const void* p) { return reinterpret_cast<size_t>(p); }
+// The emulator's address spaces are one; which one a pointer belongs to is not known here.
+#define KF_SPACE(NAME) static inline unsigned NAME(const void*, KF_SITE) { kf_unsupported(#NAME, KF_AT); }
+KF_SPACE(__isGlobal) KF_SPACE(__isShared) KF_SPACE(__isConstant) KF_SPACE(__isLocal) KF_SPACE(__isGridConstant) KF_SPACE(__isCtaShared) KF_SPACE(__isClusterShared)
+#undef KF_SPACE
+#define KF_CVTA(SPACE)                                                                                      \
+  static inline size_t __cvta_generic_to_##SPACE(const void* p) { return reinterpret_cast<size_t>(p); }  \
+  static inline void* __cvta_##SPACE##_to_generic(size_t p) { return reinterpret_cast<void*>(p); }
+KF_CVTA(global) KF_CVTA(shared) KF_CVTA(constant) KF_CVTA(local) KF_CVTA(grid_constant)
+#undef KF_CVTA
 static inline void __prefetch_global_l1(const void*) {}
 static inline void __prefetch_global_l2(const void*) {}
 #define __builtin_assume(x) ((void)0)
 #define __assume(x) ((void)0)
-
-// Asynchronous copies end before anybody may look at them: a synchronous copy is a right emulation.
-static inline void __pipeline_memcpy_async(void* to, const void* from, size_t bytes, size_t zero_fill = 0) {
-  memcpy(to, from, bytes - zero_fill);
-  memset(static_cast<char*>(to) + bytes - zero_fill, 0, zero_fill);
-}
-static inline void __pipeline_commit() {}
-static inline void __pipeline_wait_prior(unsigned) {}
 
 #define printf(...) kf_printf(__VA_ARGS__)
 #undef assert
@@ -43,13 +41,26 @@ static inline void __pipeline_wait_prior(unsigned) {}
 
 typedef unsigned long long cudaTextureObject_t;
 typedef unsigned long long cudaSurfaceObject_t;
-#define KF_TEXTURE(NAME)                                                 \
-  template <class T, class... A>                                         \
-  static inline T NAME(cudaTextureObject_t, A...) {                      \
-    kf_unsupported("texture " #NAME, __builtin_LINE(), __builtin_FILE()); \
-  }
-KF_TEXTURE(tex1Dfetch) KF_TEXTURE(tex1D) KF_TEXTURE(tex2D) KF_TEXTURE(tex3D) KF_TEXTURE(tex2DLayered) KF_TEXTURE(tex2DLod)
+namespace kf {
+// A texture or surface object that knows where it is used: the calls are variadic and take no default arguments.
+struct Handle : Place {
+  Handle(unsigned long long, KF_PLACE) : Place(kf_place) {}
+};
+}  // namespace kf
+#define KF_READ(NAME)                                                                                                   \
+  template <class T, class... A> static inline T NAME(kf::Handle h, A...) { kf_unsupported(#NAME, h.line, h.file); }    \
+  template <class T, class... A> static inline void NAME(T*, kf::Handle h, A...) { kf_unsupported(#NAME, h.line, h.file); }
+#define KF_TEXTURE(SHAPE) KF_READ(tex##SHAPE) KF_READ(tex##SHAPE##Lod) KF_READ(tex##SHAPE##Grad)
+#define KF_SURFACE(SHAPE)                                                                                               \
+  KF_READ(surf##SHAPE##read)                                                                                            \
+  template <class T, class... A> static inline void surf##SHAPE##write(T, kf::Handle h, A...) { kf_unsupported("surf" #SHAPE "write", h.line, h.file); }
+KF_READ(tex1Dfetch) KF_READ(tex2Dgather) KF_TEXTURE(1D) KF_TEXTURE(2D) KF_TEXTURE(3D) KF_TEXTURE(1DLayered) KF_TEXTURE(2DLayered)
+KF_TEXTURE(Cubemap) KF_TEXTURE(CubemapLayered) KF_SURFACE(1D) KF_SURFACE(2D) KF_SURFACE(3D) KF_SURFACE(1DLayered) KF_SURFACE(2DLayered)
+KF_SURFACE(Cubemap) KF_SURFACE(CubemapLayered)
 #undef KF_TEXTURE
+#undef KF_SURFACE
+#undef KF_READ
+enum cudaSurfaceBoundaryMode { cudaBoundaryModeZero, cudaBoundaryModeClamp, cudaBoundaryModeTrap };
 
 namespace kf {
 template <class... A> constexpr size_t largest(A... values) {

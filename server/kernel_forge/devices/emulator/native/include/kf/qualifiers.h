@@ -51,3 +51,13 @@
 // The place of a call, as default arguments: see kf_abi.h.
 #define KF_SITE int kf_line = __builtin_LINE(), const char* kf_file = __builtin_FILE()
 #define KF_AT kf_line, kf_file
+namespace kf {
+// The same as one argument that no other converts to, for overloads that an int would be taken for.
+struct Place {
+  int line;
+  const char* file;
+  explicit Place(int l = __builtin_LINE(), const char* f = __builtin_FILE()) : line(l), file(f) {}
+};
+}  // namespace kf
+#define KF_PLACE kf::Place kf_place = kf::Place()
+#define KF_THERE kf_place.line, kf_place.file

@@ -14,26 +14,29 @@ struct Format {
   static constexpr uint16_t infinity = ((1 << kExponentBits) - 1) << kMantissa;
 
   static uint16_t encode(double x, Round mode) {
-    uint16_t sign = std::signbit(x) ? sign_bit : 0;
-    if (std::isnan(x)) return 0x7fff;  // the canonical NaN of NVIDIA hardware
-    double a = std::fabs(x);
-    if (std::isinf(a)) return sign | infinity;
-    if (a == 0) return sign;
-    int exponent;
-    std::frexp(a, &exponent);
-    int e = exponent - 1 < least ? least : exponent - 1;
-    double scaled = std::ldexp(a, kMantissa - e);  // exact: at most kMantissa + 1 integer bits
-    double whole = std::floor(scaled), rest = scaled - whole;
+    uint64_t all;
+    memcpy(&all, &x, sizeof all);
+    uint16_t sign = static_cast<uint16_t>(all >> 63 << 15);
+    int field = static_cast<int>(all >> 52 & 0x7ff);
+    uint64_t fraction = all & 0xfffffffffffffu;
+    if (field == 0x7ff) return fraction ? 0x7fff : sign | infinity;  // 0x7fff: the canonical NaN of NVIDIA hardware
+    if ((all << 1) == 0) return sign;
+    int e = field - 1023;
+    // The value is (2^52 + fraction) 2^(e - 52); `cut` bits of that integer lie below the format's last place.
+    uint64_t digits = field ? fraction | 0x10000000000000u : fraction;
+    int cut = 52 - kMantissa + (e < least ? least - e : 0);
+    uint64_t whole = 0, rest = digits, half = 0;
+    if (cut < 64) whole = digits >> cut, rest = digits & ((uint64_t{1} << cut) - 1), half = uint64_t{1} << (cut - 1);
     bool away = false;
     switch (mode) {
-      case Round::kNearest: away = rest > 0.5 || (rest == 0.5 && std::fmod(whole, 2) != 0); break;
+      case Round::kNearest: away = half && (rest > half || (rest == half && whole & 1)); break;
       case Round::kZero: break;
-      case Round::kDown: away = rest > 0 && sign; break;
-      case Round::kUp: away = rest > 0 && !sign; break;
+      case Round::kDown: away = rest && sign; break;
+      case Round::kUp: away = rest && !sign; break;
     }
     // A carry out of the mantissa runs into the exponent field, which is what is wanted.
-    uint32_t bits = static_cast<uint32_t>(whole) + away;
-    if (e > least || bits >= (1u << kMantissa)) bits += static_cast<uint32_t>(e - least) << kMantissa;
+    int64_t bits = static_cast<int64_t>(whole) + away;
+    if (e > least) bits += static_cast<int64_t>(e - least) << kMantissa;
     if (bits >= infinity) {
       bool to_largest = mode == Round::kZero || (mode == Round::kDown && !sign) || (mode == Round::kUp && sign);
       return sign | (to_largest ? infinity - 1 : infinity);
@@ -42,16 +45,27 @@ struct Format {
   }
 
   static float decode(uint16_t bits) {
-    int field = bits >> kMantissa & ((1 << kExponentBits) - 1);
-    int mantissa = bits & ((1 << kMantissa) - 1);
+    uint32_t sign = static_cast<uint32_t>(bits & sign_bit) << 16, rest = bits & 0x7fffu, wide;
     float value;
-    if (field == (1 << kExponentBits) - 1)
-      value = mantissa ? NAN : INFINITY;
-    else if (field == 0)
-      value = std::ldexp(static_cast<float>(mantissa), least - kMantissa);
-    else
-      value = std::ldexp(static_cast<float>(mantissa + (1 << kMantissa)), field - bias - kMantissa);
-    return bits & sign_bit ? -value : value;
+    if (rest < (1u << kMantissa) && kExponentBits < 8) {  // zero and subnormal numbers, which float has as normal ones
+      value = static_cast<float>(rest) * smallest();
+      memcpy(&wide, &value, sizeof wide);
+    } else if (rest > infinity) {
+      wide = 0x7fc00000u;
+    } else if (rest == infinity) {
+      wide = 0x7f800000u;
+    } else {
+      wide = (rest << (23 - kMantissa)) + (static_cast<uint32_t>(127 - bias) << 23);
+    }
+    wide |= sign;
+    memcpy(&value, &wide, sizeof value);
+    return value;
+  }
+
+  static constexpr float smallest() {  // 2^(least - kMantissa)
+    float v = 1;
+    for (int i = 0; i < kMantissa - least; ++i) v /= 2;
+    return v;
   }
 };
 

@@ -25,6 +25,14 @@ KF_VECTORS(unsigned long long, ulonglong, 16, 16)
 KF_VECTORS(float, float, 8, 16)
 KF_VECTORS(double, double, 16, 16)
 #undef KF_VECTORS
+// Four 8-byte elements with their alignment in the name (CUDA 13).
+#define KF_WIDE4(T, N)                                                                                     \
+  struct __align__(16) N##4_16a { T x, y, z, w; };                                                         \
+  struct __align__(32) N##4_32a { T x, y, z, w; };                                                         \
+  static constexpr N##4_16a make_##N##4_16a(T x, T y, T z, T w) { return N##4_16a{x, y, z, w}; }           \
+  static constexpr N##4_32a make_##N##4_32a(T x, T y, T z, T w) { return N##4_32a{x, y, z, w}; }
+KF_WIDE4(double, double) KF_WIDE4(long, long) KF_WIDE4(unsigned long, ulong) KF_WIDE4(long long, longlong) KF_WIDE4(unsigned long long, ulonglong)
+#undef KF_WIDE4
 
 struct dim3 {
   unsigned x, y, z;

@@ -1,0 +1,3 @@
+// Split arrive and wait barriers, C style.
+#pragma once
+#include "kf/phases.h"

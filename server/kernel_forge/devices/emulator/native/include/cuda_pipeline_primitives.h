@@ -1,0 +1,3 @@
+// Asynchronous copies.
+#pragma once
+#include "kf/async.h"

@@ -1,0 +1,3 @@
+// nvcuda::wmma.
+#pragma once
+#include "kf/matrix.h"
