@@ -53,15 +53,28 @@ class Compiler:
             "-fno-math-errno",
             "-fsanitize=alignment",
             "-fno-sanitize-recover=alignment",
+            # Calls before accesses to memory, answered by native/runtime/accesses.cpp.
+            "-fsanitize=thread",
+            # What a kernel reads before it writes differs from any value it may hope for.
+            "-ftrivial-auto-var-init=pattern",
         )
         if self.kind == "gcc":
             return (
                 *flags,
+                "--param",
+                "tsan-instrument-func-entry-exit=0",
                 "-fmax-errors=20",
                 "-fno-diagnostics-show-caret",
                 "-fdiagnostics-column-unit=byte",
             )
-        return (*flags, "-ferror-limit=20", "-fno-caret-diagnostics", "-fdiagnostics-print-source-range-info")
+        return (
+            *flags,
+            "-mllvm",
+            "-tsan-instrument-func-entry-exit=0",
+            "-ferror-limit=20",
+            "-fno-caret-diagnostics",
+            "-fdiagnostics-print-source-range-info",
+        )
 
 
 @cache

@@ -95,7 +95,9 @@ void run_threads() {
       w.threads[i].fiber = self;
       w.idle = 0;
       set_current(w, i);
+      bool step = begins_stepping(w, i);
       w.inside = false;
+      if (step) step_on();
       w.launch->invoke(w.launch->args);
       w.inside = true;
       finish_thread(*worker);
@@ -162,8 +164,10 @@ void run_block(Worker& w, uint64_t linear) {
     reset_meetings(warp);
   }
   w.fresh_first = false;
+  begin_interleaving(w);
   w.spins = 0, w.idle = 0;
   w.next_turn = 0, w.turns = 0;
+  choose_threads_to_hold(w);
   int fiber = new_fiber(w);
   w.current_fiber = fiber;
   switch_context(w.main, w.fibers[fiber]->context);
@@ -214,13 +218,18 @@ void pass_time(Worker& w, uint64_t units) {
   if (!settled) w.launch->dispatcher->park(w);
 }
 
+bool let_others_run(Worker& w) {
+  if (w.ready_count == 0 && w.next_fresh >= w.threads.size()) return false;
+  make_ready(w, static_cast<uint32_t>(w.current));
+  w.fresh_first = true;  // what it waits for may be up to threads that have not begun
+  yield_to_others(w);
+  return true;
+}
+
 void preempt(Worker& w) {
   bool alone = w.ready_count == 0 && w.next_fresh >= w.threads.size();
   pass_time(w, (alone ? 4096 : 512) * kSpinUnits);
-  if (w.ready_count == 0 && w.next_fresh >= w.threads.size()) return;
-  make_ready(w, static_cast<uint32_t>(w.current));
-  w.fresh_first = true;
-  yield_to_others(w);
+  let_others_run(w);
 }
 
 int block_barrier(int reduction, int predicate, Site site) {
@@ -262,10 +271,7 @@ void kf_spin() {
   pass_time(w, kSpinUnits);
   if (!interrupt && ++w.spins < 256) return;
   w.spins = 0;
-  if (w.ready_count == 0 && w.next_fresh >= w.threads.size()) return;
-  make_ready(w, static_cast<uint32_t>(w.current));
-  w.fresh_first = true;  // what it waits for may be up to threads that have not begun
-  yield_to_others(w);
+  let_others_run(w);
 }
 
 void kf_fence() {

@@ -89,6 +89,7 @@ bool Dispatcher::end_block(Worker& w, uint64_t& next) {
   std::unique_lock<std::mutex> lock(mutex_);
   ++ended_;
   note_change();
+  release_held(ended_);
   if (!at_grid_.empty())
     grid_deadlock(launch_, at_grid_[0].worker->block, at_grid_[0].site, at_grid_[0].worker->threads.size());
   Worker* other = overdue();
@@ -112,7 +113,7 @@ void Dispatcher::hand_on() {
   std::deque<Worker*>* queue = &released_;
   if (released_.empty()) {
     if (can_begin()) return start_thread();
-    queue = &waiting_;
+    queue = held_.empty() ? &waiting_ : &held_;
   }
   if (queue->empty()) {
     ++free_permits_;
@@ -141,8 +142,30 @@ void Dispatcher::note_change() {
   changed_.notify_all();
 }
 
+void Dispatcher::release_held(uint64_t ended) {
+  for (auto i = held_.begin(); i != held_.end();) {
+    if ((*i)->due > ended) {
+      ++i;
+      continue;
+    }
+    released_.push_back(*i);
+    i = held_.erase(i);
+  }
+}
+
+void Dispatcher::hold(Worker& w, uint64_t ends) {
+  std::unique_lock<std::mutex> lock(mutex_);
+  if (!can_begin()) return;
+  w.permitted = false;
+  w.due = ended_ + ends;
+  held_.push_back(&w);
+  hand_on();
+  wait_for_permit(w, lock);
+}
+
 void Dispatcher::park(Worker& w) {
   std::unique_lock<std::mutex> lock(mutex_);
+  release_held(UINT64_MAX);  // it may be one of them that is waited for
   bool lower_runs = std::any_of(workers_.begin(), workers_.end(),
                                 [&](Worker* other) { return other->holds_permit && other->block < w.block; });
   if (lower_runs) {

@@ -20,6 +20,8 @@ class Dispatcher {
   void run();
   // The block of this OS thread waits for memory to change. Returns when it should look again.
   void park(Worker& w);
+  // Lets other blocks run until `ends` have ended, or nothing else can run.
+  void hold(Worker& w, uint64_t ends);
   // Returns when every block of the launch has come here.
   void meet_grid(Worker& w, Site site);
 
@@ -41,6 +43,7 @@ class Dispatcher {
   void start_thread();
   void hand_on();
   void note_change();
+  void release_held(uint64_t ended);
   void wait_for_permit(Worker& w, std::unique_lock<std::mutex>& lock);
 
   Launch& launch_;
@@ -51,7 +54,7 @@ class Dispatcher {
   uint64_t changes_ = 0;
   std::vector<pthread_t> threads_;
   std::vector<Worker*> workers_;
-  std::deque<Worker*> released_, waiting_;  // released: likely to go on
+  std::deque<Worker*> released_, held_, waiting_;  // released: likely to go on
   std::vector<AtGrid> at_grid_;
   unsigned free_permits_ = 0;
   uint64_t begun_ = 0, ended_ = 0, most_resident_ = 0;

@@ -248,7 +248,6 @@ int main(int count, char** arguments) {
     return 2;
   }
   install_fault_handlers();
-  install_watch_handler();
   install_clock_handlers();
   Job job = read_job(arguments[1]);
   for (auto& item : job.buffers)
@@ -260,8 +259,11 @@ int main(int count, char** arguments) {
     }
   if (job.watch_buffer >= 0) {
     settings.workers = 1;
+    install_watch_handler();
     auto& watched = *job.buffers.at(static_cast<size_t>(job.watch_buffer));
     set_watch(watched.region.base + job.watch_offset, job.watch_bytes);
+  } else {
+    install_interleaving();
   }
   limit_resources(job);
   start_clock();

@@ -102,8 +102,13 @@ struct Worker {
   bool any_true = false, all_true = true;
   int result_count = 0, result_or = 0, result_and = 0;
   uint64_t random = 1;
+  bool interleaves = false;    // at accesses to memory: see accesses.cpp
+  uint32_t accesses_left = 0;  // until the next interruption
   unsigned spins = 0;  // kf_spin calls since another thread of the block was let in
   uint64_t idle = 0;   // see pass_time
+  std::vector<uint32_t> chosen;  // threads to hold, see interleave.cpp
+  int stepped = -1;              // the one that runs instruction by instruction
+  unsigned steps = 0, writes_to_skip = 0;
   char* stacks = nullptr;
   size_t stacks_bytes = 0, mapped_stacks = 0;
   // Read by the clock. `inside`: this OS thread is in the runtime, where it must not be preempted.
@@ -113,10 +118,16 @@ struct Worker {
   // Read by the dispatcher.
   std::condition_variable woken;
   bool permitted = false;
-  uint64_t parked_at = 0, next_turn = 0;  // in ended blocks
+  uint64_t due = 0, parked_at = 0, next_turn = 0;  // in ended blocks
   unsigned turns = 0;
 };
 extern __thread Worker* worker;  // null outside of a launch
+
+// ---- interleave.cpp
+void install_interleaving();
+void choose_threads_to_hold(Worker& w);
+bool begins_stepping(Worker& w, uint32_t thread);
+void step_on();  // a trap after each instruction that follows
 
 // Marks the time a kernel spends in the runtime: every function a kernel calls begins with one.
 struct Inside {
@@ -126,7 +137,9 @@ struct Inside {
     worker->events.store(worker->events.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   }
   ~Inside() {
-    if (worker) worker->inside = false;
+    if (!worker) return;
+    worker->inside = false;
+    if (worker->current == worker->stepped) step_on();
   }
   Inside(const Inside&) = delete;
   Inside& operator=(const Inside&) = delete;
@@ -147,10 +160,14 @@ void pass_time(Worker& w, uint64_t units);
 constexpr uint64_t kSpinUnits = 16;
 // The clock interrupts a thread that has long not called the runtime: it may be waiting for memory to change.
 void preempt(Worker& w);
+bool let_others_run(Worker& w);  // of the block; false where there are none
 void leave_warp_runnable(Worker& w, Thread& t);
 void shuffle(std::vector<uint32_t>& v, uint64_t& state);
 kf_dim3 block_index(const Launch& launch, uint64_t linear);
 [[noreturn]] void report_stall(Worker& w);
+
+// ---- accesses.cpp
+void begin_interleaving(Worker& w);  // a block begins
 
 // ---- warp.cpp
 bool settle_active_masks(Worker& w, unsigned warp);  // whether any lane went on
@@ -207,7 +224,7 @@ void clock_forgets(Worker& w);
 void set_watch(char* base, size_t bytes);
 void protect_watch();
 bool begin_watched_step(void* context, char* address);
-void install_watch_handler();
+void install_watch_handler();  // where a watch is set
 bool watch_is_stepping();
 void release_watch();  // the run ends: its pages are ordinary again
 void report_watch();

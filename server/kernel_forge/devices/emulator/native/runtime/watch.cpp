@@ -6,6 +6,7 @@
 #include <sys/syscall.h>
 #include <ucontext.h>
 
+#include "instruction.h"
 #include "report.h"
 #include "state.h"
 
@@ -40,22 +41,6 @@ thread_local bool stepping = false;
 
 constexpr greg_t kTrapFlag = 0x100;
 
-// Whether the instruction at `p`, known to write memory, is a move: it may be executed twice.
-bool is_plain_store(const unsigned char* p) {
-  while (strchr("\x66\xf2\xf3\x2e\x36\x3e\x26\x64\x65", *p) && *p) ++p;
-  bool extended = false;
-  if (*p == 0xc5) {
-    p += 2, extended = true;
-  } else if (*p == 0xc4 || *p == 0x62) {
-    if ((p[1] & 7) != 1) return false;  // another opcode map
-    p += *p == 0xc4 ? 3 : 4, extended = true;
-  } else {
-    if ((*p & 0xf0) == 0x40) ++p;
-    if (*p == 0x0f) ++p, extended = true;
-  }
-  return extended ? strchr("\x11\x13\x17\x29\x2b\x7e\x7f\xc3\xd6\xe7", *p) && *p : strchr("\x88\x89\xc6\xc7", *p) && *p;
-}
-
 // Without the C library: its functions are bound at their first call, which writes to a table that may lie in the
 // watched pages, and a fault in a handler ends the process.
 void set_access(int access) {
@@ -76,7 +61,7 @@ void on_step(int, siginfo_t*, void* context) {
     touched = false;
     for (size_t i = 0; i < w.bytes; ++i) touched |= w.base[i] == w.after[i];
     memcpy(w.base, w.after.data(), w.bytes);
-  } else if (!touched && w.ambiguous && is_plain_store(w.step_pc)) {
+  } else if (!touched && w.ambiguous) {
     for (size_t i = 0; i < w.bytes; ++i) w.after[i] = w.base[i], w.base[i] = static_cast<char>(~w.base[i]);
     w.repeated = true;
     registers[REG_RIP] = reinterpret_cast<greg_t>(w.step_pc);
@@ -120,7 +105,9 @@ bool begin_watched_step(void* context, char* address) {
   stepping = true;
   memcpy(w.before.data(), w.base, w.bytes);
   w.touches = address >= w.base && address < w.base + w.bytes;
-  w.ambiguous = address < w.base && w.base - address < kWidestStore;
+  // Only a move may be executed twice.
+  MemoryWrite write;
+  w.ambiguous = address < w.base && w.base - address < kWidestStore && next_write(context, write) && !write.modifies;
   w.repeated = false;
   w.step_pc = static_cast<unsigned char*>(pc_of(context));
   static_cast<ucontext_t*>(context)->uc_mcontext.gregs[REG_EFL] |= kTrapFlag;
