@@ -35,10 +35,7 @@ def ask(
         files[f"{number}_{name}.h"] = f'#line 1 "/w/{name}.h"\n{content}'
         sources[f"/w/{name}.h"] = UserFile(f"{name}.h", content)
     running = front_end.start(CompileRequest("/w/a.cu", text, kernels), DeviceCode(files, sources, dropped))
-    try:
-        return running.result()
-    finally:
-        running.close()
+    return running.result()
 
 
 def kernel(code: str) -> str:

@@ -85,16 +85,18 @@ class RunningNvcc:
 
     def result(self) -> Opinion:
         """Wait for the end (at most the time limit)."""
-        ended = self._running.wait()
+        try:
+            with self._running:
+                ended = self._running.wait()
+        finally:
+            shutil.rmtree(self._folder, ignore_errors=True)
         if ended.status is None or ended.status < 0:
             return Opinion(False, (), "it did not end in time", repeatable=False)
         return opinion_of(ended.errors, ended.status == 0, self._sources, self._name)
 
-    def close(self) -> None:
+    def kill(self) -> None:
         """End the compilation if it still runs."""
-        with self._running:
-            pass
-        shutil.rmtree(self._folder, ignore_errors=True)
+        self._running.kill()
 
 
 def _uses(kernels: list[str]) -> str:

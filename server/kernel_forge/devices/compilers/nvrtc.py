@@ -6,7 +6,6 @@ import os
 import re
 import subprocess
 import sys
-import threading
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -72,26 +71,18 @@ class RunningNvrtc:
         self._sources = sources
         self._name = name
         self._time_limit = time_limit
-        self._output = b""
-        self._late = False
-        self._thread = threading.Thread(target=self._communicate, args=(job,), daemon=True)
-        self._thread.start()
-
-    def _communicate(self, job: bytes) -> None:
-        try:
-            self._output, _ = self._process.communicate(job, timeout=self._time_limit)
-        except (subprocess.TimeoutExpired, OSError, ValueError):
-            self._late = True
-            self._process.kill()
-            self._process.wait()
+        self._job = job
 
     def result(self) -> Opinion:
         """Wait for the end (at most the time limit)."""
-        self._thread.join()
-        if self._late:
+        try:
+            output, _ = self._process.communicate(self._job, timeout=self._time_limit)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.communicate()
             return Opinion(False, (), f"it did not end within {self._time_limit:g} s", repeatable=False)
         try:
-            answer = json.loads(self._output)
+            answer = json.loads(output)
         except json.JSONDecodeError:
             return Opinion(False, (), "it crashed", repeatable=False)
         opinion = opinion_of(answer["log"], bool(answer["accepted"]), self._sources, self._name)
@@ -100,8 +91,6 @@ class RunningNvrtc:
             return replace(opinion, inconclusive=lacking.message)
         return opinion
 
-    def close(self) -> None:
+    def kill(self) -> None:
         """End the child if it still runs."""
-        if self._process.poll() is None:
-            self._process.kill()
-        self._thread.join()
+        self._process.kill()

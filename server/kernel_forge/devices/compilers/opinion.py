@@ -45,11 +45,11 @@ class Running(Protocol):
     """A compilation under way."""
 
     def result(self) -> Opinion:
-        """Wait for the end, at most until the time limit."""
+        """Wait for the end, at most until the time limit, and leave nothing behind; to be called once."""
         ...
 
-    def close(self) -> None:
-        """End the compilation if it still runs."""
+    def kill(self) -> None:
+        """End the compilation if it still runs, and so the wait of another thread in :meth:`result`."""
         ...
 
 
