@@ -25,18 +25,17 @@ BOTH = [
 ]
 
 
-def ask(front_end: FrontEnd, text: str, dropped: tuple[str, ...] = (), **headers: str) -> Opinion:
+def ask(
+    front_end: FrontEnd, text: str, dropped: tuple[str, ...] = (), kernels: tuple[str, ...] = ("k",), **headers: str
+) -> Opinion:
     """The opinion on a file ``/w/a.cu`` that includes ``headers`` (name without ``.h``)."""
     files = {"0_a.cu": f'#line 1 "/w/a.cu"\n{text}'}
     sources = {"/w/a.cu": UserFile("a.cu", text)}
     for number, (name, content) in enumerate(headers.items(), 1):
         files[f"{number}_{name}.h"] = f'#line 1 "/w/{name}.h"\n{content}'
         sources[f"/w/{name}.h"] = UserFile(f"{name}.h", content)
-    running = front_end.start(CompileRequest("/w/a.cu", text, ("k",)), DeviceCode(files, sources, dropped))
-    try:
-        return running.result()
-    finally:
-        running.close()
+    running = front_end.start(CompileRequest("/w/a.cu", text, kernels), DeviceCode(files, sources, dropped))
+    return running.result()
 
 
 def kernel(code: str) -> str:
@@ -65,6 +64,17 @@ def test_valid_code_with_headers_that_are_not_installed(front_end: FrontEnd) -> 
         front_end, "#include <mpi.h>\n#include <nccl/deep.h>\n" + kernel("y[0] = 1;"), ("mpi.h", "nccl/deep.h")
     )
     assert opinion == Opinion(True, ())
+
+
+@pytest.mark.parametrize("front_end", BOTH)
+def test_a_template_is_judged_for_its_arguments(front_end: FrontEnd) -> None:
+    text = "namespace n {\ntemplate <class T> __global__ void k(T* y) {\n  y[0] = *y[1];\n}\n}\n"
+    assert ask(front_end, text, kernels=("n::k<float*>",)).inconclusive is None
+    opinion = ask(front_end, text, kernels=("n::k<float>",))
+    error = next(m for m in opinion.messages if m.severity == "error")
+    assert not opinion.accepted and opinion.inconclusive is None
+    assert error.location is not None and error.location.range.start.line == 2
+    assert ask(front_end, text.replace("*y[1]", "y[1]"), kernels=("n::k<float>",)).accepted
 
 
 @needs_nvrtc

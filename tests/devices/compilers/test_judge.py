@@ -1,6 +1,7 @@
 """Who decides, and what the verdict says of it."""
 
-from dataclasses import dataclass, field
+import threading
+from dataclasses import dataclass, field, replace
 
 import pytest
 
@@ -27,21 +28,26 @@ class FakeFrontEnd:
     name: str
     opinion: Opinion
     started: int = 0
-    closed: int = 0
+    ended: int = 0
+    blocks: bool = False
     identity: str = field(init=False)
 
     def __post_init__(self) -> None:
         self.identity = self.name
+        self._killed = threading.Event()
 
     def start(self, request: CompileRequest, code: DeviceCode) -> "FakeFrontEnd":
         self.started += 1
         return self
 
     def result(self) -> Opinion:
+        if self.blocks:
+            self._killed.wait(30)
+        self.ended += 1
         return self.opinion
 
-    def close(self) -> None:
-        self.closed += 1
+    def kill(self) -> None:
+        self._killed.set()
 
 
 def code(text: str = "") -> DeviceCode:
@@ -51,7 +57,7 @@ def code(text: str = "") -> DeviceCode:
 def accepted(*front_ends: FakeFrontEnd, text: str = "") -> tuple[tuple[CompilerMessage, ...] | CompileFailed, bool]:
     with Judge("g++", front_ends).consider(REQUEST, code(text)) as consideration:
         verdict = consideration.on_success()
-    assert all(f.closed == f.started for f in front_ends)
+    assert all(f.ended == f.started for f in front_ends)
     return verdict, consideration.repeatable
 
 
@@ -124,11 +130,42 @@ def test_a_message_outside_the_users_files_is_about_the_emulator() -> None:
 
 
 def test_a_library_that_is_left_out_is_named_and_nvcc_not_kept_waiting() -> None:
-    second = FakeFrontEnd("two", YES)
+    second = FakeFrontEnd("two", YES, blocks=True)
     host = CompilerMessage("error", "'cub' has not been declared", HERE, "g++")
     outcome = refused(host, FakeFrontEnd("one", UNSURE), second, dropped=True)
     assert outcome == Unavailable("<cub/cub.cuh> is not emulated: 'cub' has not been declared", HERE)
-    assert second.started == 0
+    assert second.ended == second.started  # asked at once, and ended without having been waited for
+
+
+def test_what_nobody_waits_for_any_more_is_ended() -> None:
+    front_end = FakeFrontEnd("one", YES, blocks=True)
+    with Judge("g++", (front_end,)).consider(REQUEST, code()):
+        pass
+    assert front_end.ended == front_end.started
+
+
+def test_a_judge_that_does_not_start_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(request: CompileRequest, code: DeviceCode) -> FakeFrontEnd:
+        raise OSError(28, "No space left on device")
+
+    front_end = FakeFrontEnd("one", YES)
+    monkeypatch.setattr(front_end, "start", fail)
+    verdict, repeatable = accepted(front_end)
+    assert isinstance(verdict, tuple) and "No space left" in verdict[0].message and not repeatable
+
+
+def test_a_fault_of_ours_is_not_swallowed(monkeypatch: pytest.MonkeyPatch) -> None:
+    front_end = FakeFrontEnd("one", YES)
+    monkeypatch.setattr(front_end, "result", {}.popitem)
+    with pytest.raises(KeyError):
+        accepted(front_end)
+
+
+def test_no_judge_has_more_time_than_the_compilation() -> None:
+    front_end = FakeFrontEnd("one", YES)
+    with Judge("g++", (front_end,)).consider(replace(REQUEST, time_limit=0.0), code()) as consideration:
+        assert consideration.on_success() != ()
+    assert front_end.started == 0
 
 
 def test_the_identity_names_every_judge() -> None:

@@ -164,7 +164,7 @@ class CountingFrontEnd:
     def result(self) -> Opinion:
         return self.opinion
 
-    def close(self) -> None:
+    def kill(self) -> None:
         pass
 
 

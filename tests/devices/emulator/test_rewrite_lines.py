@@ -1,7 +1,9 @@
 """Line N of the rewritten text is line N of the source, whatever the source is."""
 
 import re
+import time
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -106,3 +108,24 @@ def test_every_token_outside_of_what_is_rewritten_stays_on_its_line(pieces: list
     for number, line in enumerate(text.split("\n")):
         for mark in re.findall(r"mark_\d+", line):
             assert re.search(rf"\b{mark}\b", lines[number]), (mark, lines)
+
+
+@pytest.mark.parametrize(
+    "piece",
+    [
+        "a ? b : ",
+        "x<<<1, 1>>>(",
+        "/* a *",
+        "a<",
+        "#define A(x) asm(x\n",
+        "template <",
+        "{ a b ",
+        "/* */ ",
+        "__shared__ ",
+    ],
+)
+def test_long_broken_text_takes_no_time(piece: str) -> None:
+    """Each of these took minutes, or would, where the work grows with the square of the length."""
+    start = time.process_time()
+    rewrite(piece * 1000 + "#", include)
+    assert time.process_time() - start < 5

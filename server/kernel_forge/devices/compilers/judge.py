@@ -8,7 +8,10 @@ installed or cannot judge, nvcc has it.
 import hashlib
 import os
 import re
+import threading
+import time
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache
 from types import TracebackType
 
@@ -61,7 +64,7 @@ class Judge:
 
 
 class Consideration:
-    """A front end's compilation under way.
+    """The front ends at work, one after the other until one can judge, while the host compiler does its part.
 
     Attributes:
         repeatable: whether the same code will be judged the same again; known after the verdict.
@@ -72,41 +75,69 @@ class Consideration:
         self._judge = judge
         self._request = request
         self._code = code
-        self._running: Running | None = None
-        self._waiting = list(judge.front_ends)
+        self._deadline = time.monotonic() + request.time_limit
         self._notes: list[CompilerMessage] = []
+        self._lock = threading.Lock()
+        self._running: Running | None = None
+        self._ended = False
+        self._opinions: list[Opinion] = []
+        self._error: Exception | None = None
+        self._answered = threading.Condition(self._lock)
+        self._thread = threading.Thread(target=self._ask, daemon=True)
 
     def __enter__(self) -> "Consideration":
-        self._start_next()
+        self._thread.start()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._running is not None:
-            self._running.close()
+        with self._lock:
+            self._ended = True
+            if self._running is not None:
+                self._running.kill()
+        self._thread.join()
 
-    def _start_next(self) -> None:
-        if self._running is not None:
-            self._running.close()
-            self._running = None
-        if self._waiting:
-            self._running = self._waiting[0].start(self._request, self._code)
+    def _ask(self) -> None:
+        for front_end in self._judge.front_ends:
+            try:
+                opinion = self._ask_one(front_end)
+            except Exception as error:  # raised again where the opinion is waited for
+                opinion, self._error = Opinion(False, (), repr(error), repeatable=False), error
+            with self._answered:
+                self._opinions.append(opinion)
+                self._answered.notify_all()
+            if opinion.inconclusive is None:
+                return
+
+    def _ask_one(self, front_end: FrontEnd) -> Opinion:
+        try:
+            with self._lock:
+                remaining = self._deadline - time.monotonic()
+                if self._ended or remaining <= 0:
+                    return Opinion(False, (), "there was no time left", repeatable=False)
+                self._running = front_end.start(replace(self._request, time_limit=remaining), self._code)
+            return self._running.result()
+        except OSError as error:
+            return Opinion(False, (), f"it does not start: {error}", repeatable=False)
+        finally:
+            with self._lock:
+                self._running = None
 
     def _opinion(self, asked: int) -> Opinion | None:
         """The opinion of the first front end that has one, of at most ``asked``."""
-        while self._running is not None and asked > 0:
-            asked -= 1
-            opinion = self._running.result()
+        names = [*(f.name for f in self._judge.front_ends), self._judge.host_compiler]
+        for number in range(asked):
+            with self._answered:
+                self._answered.wait_for(lambda number=number: len(self._opinions) > number)  # type: ignore[misc]
+                opinion = self._opinions[number]
+            if self._error is not None:
+                raise self._error
             if opinion.inconclusive is None:
                 return opinion
             self.repeatable = self.repeatable and opinion.repeatable
-            name = self._waiting.pop(0).name
-            next_judge = self._waiting[0].name if self._waiting else self._judge.host_compiler
-            text = f"{name} could not judge this code, so {next_judge} did: {opinion.inconclusive}"
-            self._notes.append(CompilerMessage("note", text, None, name))
-            if asked > 0:
-                self._start_next()
+            text = f"{names[number]} could not judge this code, so {names[number + 1]} did: {opinion.inconclusive}"
+            self._notes.append(CompilerMessage("note", text, None, names[number]))
         return None
 
     def on_success(self) -> tuple[CompilerMessage, ...] | CompileFailed:
@@ -115,7 +146,7 @@ class Consideration:
         Without the front end's word, calls that only a host has are refused here: on a GPU they do not exist, and in
         the emulator they would really be made.
         """
-        opinion = self._opinion(asked=len(self._waiting))
+        opinion = self._opinion(asked=len(self._judge.front_ends))
         if opinion is None:
             calls = host_calls(self._code.sources)
             return CompileFailed(calls) if calls else tuple(self._notes)
@@ -130,8 +161,9 @@ class Consideration:
 
         ``lacking`` is what the emulator is known to lack, whatever the messages say.
         """
+        count = len(self._judge.front_ends)
         # A library that is left out keeps NVRTC from judging; nvcc would need long to read it, for the same end.
-        opinion = self._opinion(asked=1 if dropped else len(self._waiting))
+        opinion = self._opinion(asked=min(count, 1) if dropped else count)
         if opinion is not None and not opinion.accepted:
             return CompileFailed((*opinion.messages, *self._notes))
         if lacking is not None:

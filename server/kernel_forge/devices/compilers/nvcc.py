@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from kernel_forge.devices.compilers.messages import UserFile
-from kernel_forge.devices.compilers.opinion import DeviceCode, Opinion, opinion_of, parent_folder
+from kernel_forge.devices.compilers.opinion import DeviceCode, Opinion, instances, opinion_of, parent_folder
 from kernel_forge.devices.compilers.supervision import Supervised
 from kernel_forge.domain.launch import CompileRequest
 
@@ -32,8 +32,10 @@ class Nvcc:
         """Begin to compile in a private folder."""
         folder = Path(tempfile.mkdtemp(prefix=f"{FOLDER_PREFIX}{os.getpid()}-"))
         try:
+            main = next(iter(code.files))
             for name, text in code.files.items():
-                (folder / name).write_text(text, encoding="utf-8", errors="surrogateescape")
+                whole = text + _uses(instances(request.kernels)) if name == main else text
+                (folder / name).write_text(whole, encoding="utf-8", errors="surrogateescape")
             stubs = write_stubs(folder, code.dropped)
             flags = [f for f in request.flags if f.startswith(("-D", "-U", "-std", "--std"))]
             command = [
@@ -47,7 +49,7 @@ class Nvcc:
                 parent_folder(request.path),
                 "-I",
                 str(stubs),
-                next(iter(code.files)),
+                main,
                 "-o",
                 "kernel.ptx",
             ]
@@ -83,16 +85,23 @@ class RunningNvcc:
 
     def result(self) -> Opinion:
         """Wait for the end (at most the time limit)."""
-        ended = self._running.wait()
+        try:
+            with self._running:
+                ended = self._running.wait()
+        finally:
+            shutil.rmtree(self._folder, ignore_errors=True)
         if ended.status is None or ended.status < 0:
             return Opinion(False, (), "it did not end in time", repeatable=False)
         return opinion_of(ended.errors, ended.status == 0, self._sources, self._name)
 
-    def close(self) -> None:
+    def kill(self) -> None:
         """End the compilation if it still runs."""
-        with self._running:
-            pass
-        shutil.rmtree(self._folder, ignore_errors=True)
+        self._running.kill()
+
+
+def _uses(kernels: list[str]) -> str:
+    """Code that makes nvcc instantiate templates, on lines of its own file name."""
+    return '\n#line 1 "<kernels>"\n' + "".join(f"static auto kf_used_{i} = &{k};\n" for i, k in enumerate(kernels))
 
 
 def find_nvcc() -> Nvcc | None:

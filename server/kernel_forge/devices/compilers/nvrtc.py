@@ -6,14 +6,13 @@ import os
 import re
 import subprocess
 import sys
-import threading
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
 from kernel_forge.devices.compilers.messages import UserFile
 from kernel_forge.devices.compilers.nvrtc_library import NvrtcPaths
-from kernel_forge.devices.compilers.opinion import DeviceCode, Opinion, opinion_of, parent_folder
+from kernel_forge.devices.compilers.opinion import DeviceCode, Opinion, instances, opinion_of, parent_folder
 from kernel_forge.domain.launch import CompileRequest
 
 TIME_LIMIT = 20.0
@@ -44,6 +43,7 @@ class Nvrtc:
             "name": main,
             "defines": dict(request.defines),
             "flags": [f for f in request.flags if f.startswith(("-D", "-U", "-std", "--std"))],
+            "expressions": instances(request.kernels),
             "parent": os.getpid(),
         }
         process = subprocess.Popen(
@@ -71,26 +71,18 @@ class RunningNvrtc:
         self._sources = sources
         self._name = name
         self._time_limit = time_limit
-        self._output = b""
-        self._late = False
-        self._thread = threading.Thread(target=self._communicate, args=(job,), daemon=True)
-        self._thread.start()
-
-    def _communicate(self, job: bytes) -> None:
-        try:
-            self._output, _ = self._process.communicate(job, timeout=self._time_limit)
-        except (subprocess.TimeoutExpired, OSError, ValueError):
-            self._late = True
-            self._process.kill()
-            self._process.wait()
+        self._job = job
 
     def result(self) -> Opinion:
         """Wait for the end (at most the time limit)."""
-        self._thread.join()
-        if self._late:
+        try:
+            output, _ = self._process.communicate(self._job, timeout=self._time_limit)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.communicate()
             return Opinion(False, (), f"it did not end within {self._time_limit:g} s", repeatable=False)
         try:
-            answer = json.loads(self._output)
+            answer = json.loads(output)
         except json.JSONDecodeError:
             return Opinion(False, (), "it crashed", repeatable=False)
         opinion = opinion_of(answer["log"], bool(answer["accepted"]), self._sources, self._name)
@@ -99,8 +91,6 @@ class RunningNvrtc:
             return replace(opinion, inconclusive=lacking.message)
         return opinion
 
-    def close(self) -> None:
+    def kill(self) -> None:
         """End the child if it still runs."""
-        if self._process.poll() is None:
-            self._process.kill()
-        self._thread.join()
+        self._process.kill()

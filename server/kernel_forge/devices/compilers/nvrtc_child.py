@@ -1,7 +1,8 @@
 """Child process: compile one text with NVRTC and print the log as JSON. Uses the standard library alone.
 
-Input (stdin): ``{"library", "includes", "text", "headers", "dropped", "name", "defines", "flags", "parent"}``, for
-machine code also ``architecture``, ``expressions`` (kernels and addresses of variables) and ``image`` (file to write).
+Input (stdin): ``{"library", "includes", "text", "headers", "dropped", "name", "defines", "flags", "parent"}``;
+``expressions`` are compiled even where nobody uses them: instances of templates, and for machine code all kernels and
+addresses of variables. For machine code also ``architecture`` and ``image`` (file to write).
 Output: ``{"accepted", "log"}``, for machine code also ``names``, in the order of ``expressions``.
 """
 

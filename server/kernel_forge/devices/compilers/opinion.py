@@ -45,11 +45,11 @@ class Running(Protocol):
     """A compilation under way."""
 
     def result(self) -> Opinion:
-        """Wait for the end, at most until the time limit."""
+        """Wait for the end, at most until the time limit, and leave nothing behind; to be called once."""
         ...
 
-    def close(self) -> None:
-        """End the compilation if it still runs."""
+    def kill(self) -> None:
+        """End the compilation if it still runs, and so the wait of another thread in :meth:`result`."""
         ...
 
 
@@ -62,6 +62,11 @@ class FrontEnd(Protocol):
     def start(self, request: CompileRequest, code: DeviceCode) -> Running:
         """Begin to compile ``code``, which comes from ``request``."""
         ...
+
+
+def instances(kernels: tuple[str, ...]) -> list[str]:
+    """Those of ``kernels`` that are instances of a template, and would not be compiled unless somebody asked."""
+    return [kernel for kernel in kernels if "<" in kernel]
 
 
 def parent_folder(path: str) -> str:

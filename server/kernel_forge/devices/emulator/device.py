@@ -16,6 +16,7 @@ import numpy as np
 
 from kernel_forge.devices.compilers.judge import Consideration, Judge
 from kernel_forge.devices.compilers.messages import UserFile
+from kernel_forge.devices.compilers.nvcc import FOLDER_PREFIX
 from kernel_forge.devices.compilers.opinion import DeviceCode
 from kernel_forge.devices.emulator.build import Built, Refused, artifact_key, build
 from kernel_forge.devices.emulator.cache import BUILD_PREFIX, ENTRY_FILE, META_FILE, ArtifactCache, sweep
@@ -67,6 +68,7 @@ class EmulatorDevice:
         self.judge = Judge("none" if compiler is None else compiler.version)
         sweep(self.cache.root, BUILD_PREFIX)
         sweep(Path(_run_root() or tempfile.gettempdir()), RUN_PREFIX)
+        sweep(Path(tempfile.gettempdir()), FOLDER_PREFIX)
 
     def info(self) -> DeviceInfo:
         """What this device is; cheap and never raises."""

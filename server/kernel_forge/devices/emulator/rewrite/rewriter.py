@@ -31,6 +31,7 @@ _CONCERNED = re.compile(r"\b(?:__shared__|asm|__asm__|__asm)\b|<<<")
 _QUALIFIERS = re.compile(
     r"(?:\s|\b(?:extern|static|const|volatile|__device__|__shared__)\b|\b(?:__align__|alignas)\s*\([^()]*\))*"
 )
+_LONGEST_LABEL = 60  # tokens
 _ATTRIBUTE = re.compile(r"\b(?:alignas|__\w+__)\s*\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)")
 
 
@@ -138,6 +139,8 @@ class _Rewriter:
 
     def _after_label(self) -> bool:
         """Whether the ``:`` just written ends ``case x:`` or ``name:``, and not a ``?`` or a list of bases."""
+        if len(self._out) - self._statement > _LONGEST_LABEL:
+            return False  # looked at again and again, a long statement of many `?:` would take for ever
         statement = without_comments("".join(self._out[self._statement :])).strip()
         return re.fullmatch(r"(?:case\b[^?]*|\w+)\s*:", statement, re.DOTALL) is not None
 
