@@ -255,7 +255,6 @@ def test_atomics_and_the_standard_library() -> None:
         ("", "y[0] = __isGlobal(x);", "__isGlobal"),
         ("#include <cuda/barrier>", "__shared__ cuda::barrier<cuda::thread_scope_block> b; (void)cuda::device::barrier_arrive_tx(b, 1, 16);", "barrier_arrive_tx"),
         ("#include <mma.h>", "nvcuda::wmma::fragment<nvcuda::wmma::accumulator, 8, 8, 128, int> f; nvcuda::wmma::fragment<nvcuda::wmma::matrix_a, 8, 8, 128, nvcuda::wmma::experimental::precision::b1, nvcuda::wmma::row_major> g;", "experimental"),
-        ("#include <cuda_fp8.h>", "__nv_fp8_e4m3 v(1.0f); y[0] = float(v);", "fp8"),
     ],
 )  # fmt: skip
 def test_what_is_not_emulated_is_unavailable_with_its_line(include: str, use: str, word: str) -> None:
