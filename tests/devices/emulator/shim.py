@@ -61,7 +61,8 @@ def run(text: str, buffers: Mapping[str, Array], **more: Any) -> Mapping[str, Ar
 def table(arguments: Mapping[str, Array], rows: Sequence[tuple[str, DType]], preamble: str = "") -> list[Array]:
     """Every expression of ``rows`` at every index of the arguments, as arrays of the given types.
 
-    An expression speaks of the arguments by name; all arguments have the same length. One translation unit; ``at`` is the index.
+    An expression speaks of the arguments by name, and of the index as ``at``; all arguments have the same length. It
+    makes one translation unit.
     """
     n = len(next(iter(arguments.values())))
     inputs = ", ".join(f"const {_C_NAMES[dtype_of(a)]}* {name}_" for name, a in arguments.items())

@@ -1,5 +1,8 @@
 """Asynchronous copies, cuda::barrier, cuda::pipeline, cuda::atomic: right programs run, a missing wait shows."""
 
+# CUDA text keeps its own line breaks.
+# ruff: noqa: E501
+
 import numpy as np
 import pytest
 
@@ -72,7 +75,7 @@ __global__ void k(const float* x, float* y) {
     pipe.consumer_release();
   }
 }
-"""  # noqa: E501
+"""
 BLOCK_PIPELINE = """#include <cuda/pipeline>
 #include <cooperative_groups.h>
 __global__ void k(const float* x, float* y) {
@@ -176,7 +179,9 @@ __global__ void k(const float* x, float* y) {
 def test_misused_copies_and_barriers() -> None:
     buffers = {"x": X, "y": np.zeros(256, np.float32)}
     head = "#include <cuda_pipeline_primitives.h>\n#include <cuda/barrier>\n__global__ void k(const float* x, float* y) {\n"
-    crooked = outcome(head + "  __shared__ alignas(16) float s[8];\n  __pipeline_memcpy_async(&s[1], x, 16);\n}\n", buffers)
+    crooked = outcome(
+        head + "  __shared__ alignas(16) float s[8];\n  __pipeline_memcpy_async(&s[1], x, 16);\n}\n", buffers
+    )
     assert isinstance(crooked, LaunchFailed) and "aligned" in crooked.message
     assert crooked.location is not None and crooked.location.range.start.line == 4
     bar = "  __shared__ cuda::barrier<cuda::thread_scope_block> b;\n  if (threadIdx.x == 0) init(&b, 8);\n  __syncthreads();\n"
@@ -233,11 +238,16 @@ __global__ void k(int* i, float* f, unsigned long long* w, int* out) {
     out[2] = v[2] + p.first; out[3] = cuda::ceil_div(10, 4); out[4] = cuda::std::is_same_v<float, double>;
   }
 }
-"""  # noqa: E501
+"""
 
 
 def test_atomics_and_the_standard_library() -> None:
-    buffers = {"i": np.zeros(6, np.int32), "f": np.zeros(1, np.float32), "w": np.zeros(1, np.uint64), "out": np.zeros(5, np.int32)}  # fmt: skip
+    buffers = {
+        "i": np.zeros(6, np.int32),
+        "f": np.zeros(1, np.float32),
+        "w": np.zeros(1, np.uint64),
+        "out": np.zeros(5, np.int32),
+    }
     for schedule in Schedule:
         after = run(ATOMICS, buffers, grid=16, block=64, schedule=schedule)
         assert after["i"].tolist() == [1024 * 1023 // 2, 1023, -1023, 9, 1, 0]

@@ -1,5 +1,8 @@
 """cub's block and warp collectives and warp matrix multiplication, against NumPy."""
 
+# CUDA text keeps its own line breaks.
+# ruff: noqa: E501
+
 import ml_dtypes
 import numpy as np
 import pytest
@@ -54,7 +57,10 @@ __global__ void k(const int* x, int* out, int* once) {
 def test_cub(schedule: Schedule) -> None:
     x = np.random.default_rng(3).integers(-50, 50, 512).astype(np.int32)
     after = run(
-        CUB, {"x": x, "out": np.full(25 * 128, -1, np.int32), "once": np.zeros(32, np.int32)}, block=128, schedule=schedule
+        CUB,
+        {"x": x, "out": np.full(25 * 128, -1, np.int32), "once": np.zeros(32, np.int32)},
+        block=128,
+        schedule=schedule,
     )
     v, once, out = x[:128], after["once"], after["out"].reshape(25, 128)
     sums = np.cumsum(v)
@@ -119,7 +125,7 @@ __global__ void k(const half* a, const half* b, const __nv_bfloat16* p, const __
     wmma::fragment<wmma::accumulator, 8, 8, 4, double> C; wmma::fill_fragment(C, 0.0); wmma::load_matrix_sync(A, d, 4); wmma::load_matrix_sync(B, e, 4);
     wmma::mma_sync(C, A, B, C); wmma::store_matrix_sync(w, C, 8, wmma::mem_row_major); }
 }
-"""  # noqa: E501
+"""
 
 
 def test_warp_matrix_multiplication() -> None:
@@ -131,7 +137,14 @@ def test_warp_matrix_multiplication() -> None:
     f, g = (rng.normal(size=128).astype(np.float32) for _ in range(2))
     d, e = rng.normal(size=32), rng.normal(size=32)
     h = rng.integers(-4, 5, 256).astype(np.float16)
-    made = {"c": np.zeros(256, np.float32), "h": h, "o": np.zeros(256, np.float32), "n": np.zeros(512, np.int32), "t": np.zeros(256, np.float32), "w": np.zeros(64)}  # fmt: skip
+    made = {
+        "c": np.zeros(256, np.float32),
+        "h": h,
+        "o": np.zeros(256, np.float32),
+        "n": np.zeros(512, np.int32),
+        "t": np.zeros(256, np.float32),
+        "w": np.zeros(64),
+    }
     after = run(MATRIX, {"a": a, "b": b, "p": p, "q": q, "i": i, "j": j, "f": f, "g": g, "d": d, "e": e, **made})
     wide = lambda v, *shape: v.astype(np.float64).reshape(shape)  # noqa: E731
     assert np.array_equal(after["c"].reshape(16, 16), 2 * wide(a, 16, 32) @ wide(b, 16, 32).T + 1)
@@ -156,7 +169,9 @@ def test_misused_matrices() -> None:
     buffers = {"a": np.ones(512, np.float16), "c": np.zeros(256, np.float32)}
     part = outcome(head + "  if (threadIdx.x < 16)\n    wmma::load_matrix_sync(A, a, 16);\n  c[0] = 1;\n}\n", buffers)
     # The other lanes have exited, which a full mask allows; but lanes that never come while they live do not.
-    waits = outcome(head + "  if (threadIdx.x < 16)\n    wmma::load_matrix_sync(A, a, 16);\n  __syncthreads();\n}\n", buffers)
+    waits = outcome(
+        head + "  if (threadIdx.x < 16)\n    wmma::load_matrix_sync(A, a, 16);\n  __syncthreads();\n}\n", buffers
+    )
     assert not isinstance(part, LaunchFailed)
     assert isinstance(waits, BarrierDivergence), waits
     crooked = outcome(head + "  wmma::load_matrix_sync(A, a + 1, 16);\n}\n", buffers)

@@ -139,7 +139,13 @@ def test_comparisons_classification_and_extremes(kind: DType) -> None:
     nan = np.isnan(a) | np.isnan(b)
     rows: list[tuple[str, DType]] = []
     expected: list[Array] = []
-    for name, operation in (("eq", np.equal), ("lt", np.less), ("le", np.less_equal), ("gt", np.greater), ("ge", np.greater_equal)):  # fmt: skip
+    for name, operation in (
+        ("eq", np.equal),
+        ("lt", np.less),
+        ("le", np.less_equal),
+        ("gt", np.greater),
+        ("ge", np.greater_equal),
+    ):
         rows += [(f"__h{name}(a, b)", I32), (f"__h{name}u(a, b)", I32)]
         expected += [operation(a, b), operation(a, b) | nan]
     rows += [("__hne(a, b)", I32), ("__hneu(a, b)", I32), ("a != b", I32), ("__hisnan(a)", I32), ("__hisinf(a)", I32)]
@@ -158,7 +164,10 @@ def test_minimum_and_maximum(kind: DType) -> None:
     a, b = x.astype(np.float64), y.astype(np.float64)
     rows = [(f"{name}(a, b)", kind) for name in ("__hmax", "__hmin", "__hmax_nan", "__hmin_nan")]
     got = table({"a": x, "b": y}, rows)
-    order_a, order_b = (np.where(v.view(np.uint16) >> 15, -(v.view(np.uint16).astype(int) & 0x7FFF) - 1, v.view(np.uint16)) for v in (x, y))  # fmt: skip
+    order_a, order_b = (
+        np.where(v.view(np.uint16) >> 15, -(v.view(np.uint16).astype(int) & 0x7FFF) - 1, v.view(np.uint16))
+        for v in (x, y)
+    )
     larger, smaller = np.where(order_a > order_b, x, y), np.where(order_a > order_b, y, x)
     canonical = np.full(65536, 0x7FFF, np.uint16).view(kind.numpy)
     for result, pick, any_nan in zip(got, (larger, smaller) * 2, (False, False, True, True), strict=True):
@@ -173,10 +182,12 @@ def test_conversions_from_float_in_every_direction(kind: DType) -> None:
     rng = np.random.default_rng(1)
     x = rng.integers(0, 2**32, 60000, dtype=np.uint32).view(np.float32)
     # Near ties and around the limits of the format.
-    wide = every(kind).astype(np.float32)[: 0x7F00]
+    wide = every(kind).astype(np.float32)[:0x7F00]
     middle = (wide[:-1] + (wide[1:] - wide[:-1]) / 2).astype(np.float32)
     with np.errstate(all="ignore"):
-        x = np.concatenate([x, middle, -middle, np.nextafter(middle, np.float32(0)), np.nextafter(middle, np.float32(np.inf))])
+        x = np.concatenate(
+            [x, middle, -middle, np.nextafter(middle, np.float32(0)), np.nextafter(middle, np.float32(np.inf))]
+        )
     modes = ("rn", "rz", "rd", "ru")
     got = table({"a": x}, [(f"__float2{name}_{mode}(a)", kind) for mode in modes])
     with np.errstate(all="ignore"):
@@ -215,7 +226,10 @@ def test_conversions_to_and_from_integers(kind: DType) -> None:
         for function in rounding.values():
             result = next(got)
             number = ~np.isnan(a)
-            want = [min(max(int(v), info.min), info.max) if abs(v) < 1e30 else (info.max if v > 0 else info.min) for v in function(a[number])]  # fmt: skip
+            want = [
+                min(max(int(v), info.min), info.max) if abs(v) < 1e30 else (info.max if v > 0 else info.min)
+                for v in function(a[number])
+            ]
             assert np.array_equal(result[number], np.array(want, dtype=kind_out.numpy))
     shorts = np.arange(-32768, 32768).astype(np.int16)
     longs = np.random.default_rng(2).integers(-(2**63), 2**63 - 1, 65536)
@@ -257,8 +271,7 @@ def test_pairs(kind: DType) -> None:
     single[3] = "__hdiv(a, b)"
     body = "\n".join(f"  w[{i} * 1024 + i] = {call};" for i, call in enumerate(calls))
     body += "\n".join(
-        f"  v[{i} * 2048 + 2 * i + h] = {C[kind]}({call});" if "__h" in call else ""
-        for i, call in enumerate(single)
+        f"  v[{i} * 2048 + 2 * i + h] = {C[kind]}({call});" if "__h" in call else "" for i, call in enumerate(single)
     ).join(["  for (int h = 0; h < 2; ++h) { auto a = p[2*i+h], b = q[2*i+h], c = r[2*i+h];", "}"])
     t = C[kind]
     text = (

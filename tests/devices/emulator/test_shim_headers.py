@@ -1,5 +1,8 @@
 """Headers that are read on demand: fp8, complex numbers, constants."""
 
+# CUDA text keeps its own line breaks.
+# ruff: noqa: E501
+
 import math
 
 import ml_dtypes
@@ -26,7 +29,11 @@ def test_8_bit_floats() -> None:
         middle = (values[1:] + values[:-1]) / 2
         x = np.concatenate([values, middle, np.nextafter(middle, np.float32(9e9)), np.nextafter(middle, np.float32(-9e9)),
                             np.array([500, -1e9, np.inf, -np.inf, np.nan, 1e-9, 0.0, -0.0], np.float32)])  # fmt: skip
-        got = table({"x": x}, [(f"__nv_fp8_{name}(x).__x", U8), (f"__nv_cvt_float_to_fp8(x, __NV_NOSAT, __NV_{name.upper()})", U8)], "#include <cuda_fp8.h>")  # fmt: skip
+        got = table(
+            {"x": x},
+            [(f"__nv_fp8_{name}(x).__x", U8), (f"__nv_cvt_float_to_fp8(x, __NV_NOSAT, __NV_{name.upper()})", U8)],
+            "#include <cuda_fp8.h>",
+        )
         number = ~np.isnan(x)
         assert np.array_equal(got[0][number], saturated(x, kind, largest).view(np.uint8)[number])
         assert (got[0][~number] & 0x7F == 0x7F).all()
@@ -36,7 +43,11 @@ def test_8_bit_floats() -> None:
             f"  __nv_fp8_{name} v; v.__x = b[t]; y[t] = float(v); i[t] = int(v);\n"
             f"  if (t < 64) {{ float4 f = float4(((const __nv_fp8x4_{name}*)b)[t]); ((float4*)z)[t] = f; }} }}\n"
         )
-        after = run(text, {"b": bits, "y": np.zeros(256, np.float32), "z": np.zeros(256, np.float32), "i": np.zeros(256, np.int32)}, block=256)  # fmt: skip
+        after = run(
+            text,
+            {"b": bits, "y": np.zeros(256, np.float32), "z": np.zeros(256, np.float32), "i": np.zeros(256, np.int32)},
+            block=256,
+        )
         want = bits.view(kind).astype(np.float32)
         assert np.array_equal(after["y"], want, equal_nan=True) and np.array_equal(after["z"], want, equal_nan=True)
         finite = np.isfinite(want)
@@ -52,7 +63,10 @@ def test_complex_numbers() -> None:
         "cuCfma(p, q, p)": a * b + a,
     }  # fmt: skip
     pre = "#include <cuComplex.h>\n"
-    rows: list[tuple[str, DType]] = [("cuCabs(make_cuDoubleComplex(a, b))", F64), ("cuCabsf(make_cuComplex(3.0f, 4.0f))", F32)]
+    rows: list[tuple[str, DType]] = [
+        ("cuCabs(make_cuDoubleComplex(a, b))", F64),
+        ("cuCabsf(make_cuComplex(3.0f, 4.0f))", F32),
+    ]
     for call in calls:
         spelled = call.replace("p", "make_cuDoubleComplex(a, b)").replace("q", "make_cuDoubleComplex(c, d)")
         rows += [(f"cuCreal({spelled})", F64), (f"cuCimag({spelled})", F64)]
@@ -60,7 +74,11 @@ def test_complex_numbers() -> None:
     assert np.allclose(got[0], np.abs(a), rtol=1e-15) and (got[1] == 5).all()
     for i, want in enumerate(calls.values()):
         assert np.allclose(got[2 + 2 * i] + 1j * got[3 + 2 * i], want, rtol=1e-14, atol=1e-15)
-    huge = table({"x": np.array([1e200])}, [("cuCreal(cuCdiv(make_cuDoubleComplex(x, x), make_cuDoubleComplex(x, x)))", F64)], pre)  # fmt: skip
+    huge = table(
+        {"x": np.array([1e200])},
+        [("cuCreal(cuCdiv(make_cuDoubleComplex(x, x), make_cuDoubleComplex(x, x)))", F64)],
+        pre,
+    )
     assert huge[0][0] == 1
 
 
@@ -73,7 +91,12 @@ def test_constants() -> None:
         "CUDART_TWO_TO_54": 2.0**54, "CUDART_MIN_DENORM": 5e-324, "CUDART_PI_LO": 1.2246467991473532e-16,
         "CUDART_LN2_X_1024": 1024 * math.log(2),
     }  # fmt: skip
-    rows = [(name, F64) for name in expected] + [("1.0 / CUDART_NEG_ZERO", F64), ("CUDART_PI_F", F32), ("CUDART_SQRT_TWO_F", F32), ("CUDART_NAN_F", F32)]  # fmt: skip
+    rows = [(name, F64) for name in expected] + [
+        ("1.0 / CUDART_NEG_ZERO", F64),
+        ("CUDART_PI_F", F32),
+        ("CUDART_SQRT_TWO_F", F32),
+        ("CUDART_NAN_F", F32),
+    ]
     got = table({"x": np.zeros(1)}, rows, "#include <math_constants.h>")
     for result, (name, want) in zip(got, expected.items(), strict=False):
         assert math.isclose(result[0], want, rel_tol=3e-16) or result[0] == want, name
