@@ -75,7 +75,7 @@ def check(name: str, got: Array, exact: list[Any], kind: DType, mode: str) -> No
 
 @pytest.mark.parametrize(("kind", "letter"), [(F32, "f"), (F64, "d")], ids=["float", "double"])
 def test_arithmetic_in_every_direction(kind: DType, letter: str) -> None:
-    n = 1500
+    n = 700
     a, b, c = (numbers(kind, n, seed) for seed in (1, 2, 3))
     c[::7], b[::5] = -a[::7], np.asarray(a[::5] * (1 + 2.0**-20), kind.numpy)  # cancellation
     b[~np.isfinite(b)] = 1
@@ -139,7 +139,7 @@ def test_to_integers(kind: DType) -> None:
 
 def test_from_integers_and_between_the_formats() -> None:
     rng = np.random.default_rng(6)
-    n = 1200
+    n = 600
     i = np.concatenate([rng.integers(-(2**31), 2**31, n - 4), [2**31 - 1, -(2**31), 2**24 + 1, -(2**24) - 1]]).astype(
         np.int32
     )
