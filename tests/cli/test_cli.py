@@ -210,7 +210,8 @@ def test_spec_writes_a_block(tmp_path: Path) -> None:
 def test_devices() -> None:
     done = forge("devices", "--json")
     assert done.returncode == 0
-    (row,) = json.loads(done.stdout)["devices"]
+    row, *others = json.loads(done.stdout)["devices"]
+    assert [r["name"] for r in others] == ["cuda"]
     assert row["name"] == "emulator"
     assert row["basis"] == "emulated"
     assert forge("devices").stdout.startswith("emulator: ")

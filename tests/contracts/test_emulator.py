@@ -5,8 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from kernel_forge.devices.compilers.judge import Judge
 from kernel_forge.devices.emulator import EmulatorDevice
 from kernel_forge.devices.emulator.cache import sweep
+from kernel_forge.domain.launch import CompileRequest
+from kernel_forge.domain.outcome import CompileFailed
 from kernel_forge.ports import Device
 from kernel_forge.source import parse
 from tests.contracts.device_suite import DeviceSuite, body, run
@@ -34,15 +37,9 @@ def test_folders_of_killed_processes_are_swept(tmp_path: Path) -> None:
     assert [p.name for p in tmp_path.iterdir()] == [f"run-{os.getpid()}-x"]
 
 
-def test_host_calls_are_refused_without_a_front_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from kernel_forge.devices.compilers.judge import Judge
-    from kernel_forge.domain.launch import CompileRequest
-    from kernel_forge.domain.outcome import CompileFailed
-
+def test_host_calls_are_refused_without_a_front_end(tmp_path: Path) -> None:
     device = EmulatorDevice(tmp_path)
-    judge = Judge()
-    monkeypatch.setattr(judge, "_front_end", None)
-    device.judge = judge
+    device.judge = Judge("g++", ())
     text = "#include <cstdio>\n" + body('fopen("/tmp/x", "w"); y[i] = x[i];')
     failed = device.compile(CompileRequest("/tests/w.cu", text, ("k",)))
     assert isinstance(failed, CompileFailed)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.spec.reading import GOOD, KERNEL, apply, at, block, only, read, source, spec_of
+from tests.spec.reading import GOOD, KERNEL, PATH, apply, at, block, only, read, source, spec_of
 
 
 def good(old: str = "", new: str = "") -> str:
@@ -55,7 +55,7 @@ def test_the_block_all_tests_start_from_has_no_problem() -> None:
             "[{ n = 100 }]",
             "[{ n = 100, m = 2 }]",
             "args",
-            'x needs a shape, for example x = { shape = ["n"] }',
+            'x needs a shape, for example x = { shape = ["n", "m"] }',
         ),
         (
             "KF106",
@@ -71,13 +71,13 @@ def test_the_block_all_tests_start_from_has_no_problem() -> None:
         ("KF109", '"cdiv(n, 32)"', '"foo(n)"', "foo(n)", "cdiv"),
         ("KF109", "{ a = 2.0 }", '{ a = 2.0, x = { shape = ["n", "n[0]"] } }', "n[0]", "only numbers"),
         ("KF109", "cases", 'where = ["min(n, q) > 1"]\ncases', "q", "q is no size or tunable (known are n)"),
-        ("KF109", "{ a = 2.0 }", '{ a = "1 / (n - 100)" }', "{ n = 100 }", "division by zero"),
+        ("KF109", "{ a = 2.0 }", '{ a = "1 / (n - 100)" }', "1 / (n - 100)", "division by zero"),
         ("KF110", "[{ n = 100 }]", "[{ n = -1 }]", "-1", "a size is never negative"),
         ("KF110", "[{ n = 100 }]", "[{ n = 100 }, {}]", "{}", "lacks n"),
         ("KF110", "[{ n = 100 }]", "[{ n = 100 }, { n = 1, k = 2 }]", "{ n = 1, k = 2 }", "has k"),
         ("KF110", "[{ n = 100 }]", "[{ n = 1000000000 }]", "{ n = 1000000000 }", "7.45 GiB"),
         ("KF110", "cases", 'where = ["n > 200"]\ncases', "{ n = 100 }", "breaks the constraint n > 200"),
-        ("KF110", "{ a = 2.0 }", '{ a = 2.0, x = { shape = ["n - 101"] } }', "{ n = 100 }", "n - 101 is -1"),
+        ("KF110", "{ a = 2.0 }", '{ a = 2.0, x = { shape = ["n - 101"] } }', '"n - 101"', "n - 101 is -1"),
         ("KF111", '"a * x"', '"a * z"', "z", "z is not an argument of the kernel"),
         ("KF111", '"a * x"', '"np.load(x)"', "np.load", "np.load is not among the allowed"),
         ("KF111", '"a * x"', '{ x = "a * x" }', "x", "x is no output of the kernel"),
@@ -85,9 +85,9 @@ def test_the_block_all_tests_start_from_has_no_problem() -> None:
         ("KF111", '"a * x"', '"kernel:naive"', '"kernel:naive"', "needs a spec block of its own"),
         ("KF112", "cases", "tune = { WARPS = [1, 2] }\ncases", "WARPS", "WARPS is used nowhere"),
         ("KF112", "cases", "tune = { WARPS = [] }\ncases", "[]", "has no values"),
-        ("KF113", '"cdiv(n, 32)"', '"n - 100"', "{ n = 100 }", "grid is zero with n = 100"),
-        ("KF113", '"cdiv(n, 32)"', '"n - 101"', "{ n = 100 }", "is -1"),
-        ("KF113", '"cdiv(n, 32)"', '"1 / (n - 100)"', "{ n = 100 }", "division by zero"),
+        ("KF113", '"cdiv(n, 32)"', '"n - 100"', '"n - 100"', "grid is zero with n = 100"),
+        ("KF113", '"cdiv(n, 32)"', '"n - 101"', '"n - 101"', "is -1"),
+        ("KF113", '"cdiv(n, 32)"', '"2 + 1 / (n - 100)"', "1 / (n - 100)", "division by zero"),
         ("KF113", '"cdiv(n, 32)"', "[1, 2, 3, 4]", "[1, 2, 3, 4]", "one to three extents"),
         ("KF113", "launch = ", "# launch = ", None, "how is scale launched?"),
         ("KF113", "block = 32 }", 'block = 32, args = ["x"] }', '["x"]', "has 4 parameters, 1 arguments are listed"),
@@ -232,3 +232,155 @@ def test_a_sidecar_that_does_not_fit(sidecar: str, message: str, place: str | No
         assert at(sidecar, found.range) == place
     if found.fixes:
         spec_of(KERNEL, apply(sidecar, found.fixes[0]))
+
+
+FORMS = {
+    "an array of launches": (
+        '[args]\na = 2.0\n[[launch]]\nkernel = "scale"\ngrid = 1\nblock = 32\n'
+        '[[launch]]\nkernel = "scale"\nblock = 32\n',
+        'block = 32\n// grid = "cdiv(n, 256)"\n// ///',
+    ),
+    "the first of an array of launches": (
+        "args.a = 2.0\n[[launch]]\nblock = 32\n\n[[launch]]\ngrid = 1\nblock = 32\n",
+        '[[launch]]\n// block = 32\n// grid = "cdiv(n, 256)"\n//\n// [[launch]]\n',
+    ),
+    "launches in line": (
+        "args.a = 2.0\nlaunch = [{ grid = 1, block = 32 }, { block = 32 }]\n",
+        '{ block = 32, grid = "cdiv(n, 256)" }]\n',
+    ),
+    "dotted keys": (
+        "launch.block = 32\nargs.a = 2.0\n",
+        'launch.block = 32\n// args.a = 2.0\n// launch.grid = "cdiv(n, 256)"\n// ///',
+    ),
+    "a table with a comment behind its name": (
+        "[launch] # one row per block\nblock = 32\n\n[args]\na = 2.0\n",
+        '[launch] # one row per block\n// block = 32\n// grid = "cdiv(n, 256)"\n//\n// [args]\n',
+    ),
+    "a value over several lines": (
+        "[args]\na = 2.0\n[launch]\nblock = [\n  32,\n  1,\n]\n[tune]\n",
+        '  1,\n// ]\n// grid = "cdiv(n, 256)"\n// [tune]\n',
+    ),
+}
+HEAD = 'kernel = "scale"\nreference = "a * x"\ncases = [{ n = 100 }]\n'
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_a_fix_takes_the_form_that_the_block_has(name: str) -> None:
+    rest, wanted = FORMS[name]
+    text = source(HEAD + rest)
+    found = only(text)
+    assert found.code == "KF113"
+    fixed = apply(text, found.fixes[0])
+    assert wanted in fixed
+    spec_of(fixed)
+
+
+@pytest.mark.parametrize("lead", ["", "\t", "    "])
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+def test_fixes_keep_line_ends_and_indentation(lead: str, newline: str) -> None:
+    toml = HEAD + '[launch]\nblock = "BLOCK"\n\n[tune]\nBLOCK = [32, 64]\n'
+    text = "".join(
+        lead + line + newline for line in ("#define BLOCK 64 // threads\n" + source(toml)).rstrip("\n").split("\n")
+    )
+    while problems := read(text).problems:
+        text = apply(text, problems[0].fixes[0])
+    spec_of(text)
+    assert newline == "\n" or "\n" not in text.replace("\r\n", "")
+    assert all(line.startswith(lead) for line in text.split(newline)[:-1])
+    assert f"{lead}#ifndef BLOCK{newline}{lead}#define BLOCK 64 // threads{newline}{lead}#endif{newline}" in text
+
+
+def test_the_fix_of_an_unclosed_block_keeps_line_ends_and_indentation() -> None:
+    text = ("namespace a {\n" + good()).replace("\n", "\r\n\t").replace("\t// ///\r\n", "\r\n")
+    fixed = apply(text, only(text).fixes[0])
+    assert "}\r\n\t// ///\r\n" in fixed
+    spec_of(fixed)
+
+
+def test_a_misspelt_kernel_keeps_its_template_arguments() -> None:
+    kernel = "template <int B> " + KERNEL
+    text = source(GOOD.replace('"scale"', '"scael<32>"'), kernel)
+    fixed = apply(text, only(text).fixes[0])
+    assert 'kernel = "scale<32>"' in fixed
+    spec_of(fixed)
+    several = source(HEAD + 'args.a = 2.0\n[[launch]]\nkernel = "scael"\ngrid = 1\nblock = 32\n')
+    spec_of(apply(several, read(several).problems[0].fixes[0]))
+
+
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+def test_fixes_in_a_sidecar(newline: str) -> None:
+    """Every problem on the way to a whole spec: the kernel's name, an argument, the launch, the unguarded macro."""
+    sidecar = (
+        'source = "scale.cu"\n[kernels.scael]\nreference = "a * x"\ncases = [{ n = 100 }]\ntune = { BLOCK = [64] }\n'
+    )
+    sidecar = (sidecar + '[kernels.scael.launch]\nblock = "BLOCK"\n').replace("\n", newline)
+    text = "#define BLOCK 64\n" + KERNEL
+    for _ in range(6):
+        problems = read(text, sidecar).problems
+        if not problems:
+            break
+        fix = problems[0].fixes[0]
+        if fix.path == PATH:
+            text = apply(text, fix)
+        else:
+            sidecar = apply(sidecar, fix)
+    spec_of(text, sidecar)
+    assert newline == "\n" or "\n" not in sidecar.replace("\r\n", "")
+
+
+def test_a_value_that_cannot_be_is_shown_where_it_is_written() -> None:
+    toml = (
+        HEAD
+        + 'args.a = 2.0\n[[launch]]\ngrid = 1\nblock = 32\n[[launch]]\ngrid = ["1", "1 + n / (n - 100)"]\nblock = 32\n'
+    )
+    text = source(toml)
+    found = only(text)
+    assert (found.code, at(text, found.range)) == ("KF113", "n / (n - 100)")
+    (related,) = found.related
+    assert at(text, related.location.range) == "{ n = 100 }"
+    site = (
+        source(HEAD + "args.a = 2.0\n")
+        + "void f(float* x, float* y, int n) { scale<<<n - 101, 32>>>(x, y, n, 2.f); }\n"
+    )
+    found = only(site)
+    assert at(site, found.range).startswith("scale<<<n - 101, 32>>>")
+    sidecar = GOOD.replace('"cdiv(n, 32)"', '"n ** 6"')
+    found = only(KERNEL, 'source = "scale.cu"\n' + sidecar)
+    assert (found.path, found.range.start.line, found.related[0].message) == (
+        "/work/scale.forge.toml",
+        5,
+        "in this case",
+    )
+
+
+@pytest.mark.parametrize(
+    ("declared", "made"),
+    [
+        ("constexpr int BLOCK = 64;", "#ifndef BLOCK\n#define BLOCK 64\n#endif\n"),
+        ("static const int BLOCK = 64;  // threads", "#ifndef BLOCK\n#define BLOCK 64  // threads\n#endif\n"),
+        ("enum { BLOCK = 64 };", "#ifndef BLOCK\n#define BLOCK 64\n#endif\n"),
+        ("constexpr int BLOCK = 64, OTHER = 2;", None),
+        ("enum { BLOCK = 64, OTHER = 2 };", None),
+        ("namespace a { constexpr int BLOCK = 64; }\nusing a::BLOCK;", None),
+    ],
+)
+def test_a_constant_as_a_tunable(declared: str, made: str | None) -> None:
+    toml = GOOD.replace("block = 32", 'block = "BLOCK"') + "tune = { BLOCK = [32, 64] }\n"
+    text = source(toml, declared + "\n" + KERNEL)
+    found = only(text)
+    assert (found.code, at(text, found.range)) == ("KF112", "BLOCK")
+    assert "make it a macro between #ifndef BLOCK and #endif, or a template argument" in found.message
+    assert at(text, found.related[0].location.range) == "BLOCK"
+    assert bool(found.fixes) is (made is not None)
+    if made is not None:
+        fixed = apply(text, found.fixes[0])
+        assert made in fixed
+        assert spec_of(fixed).default_configuration == {"BLOCK": 64}
+
+
+def test_a_constant_inside_the_kernel_as_a_tunable() -> None:
+    kernel = KERNEL.replace("{ }", "{\n  constexpr int BLOCK = 64;\n}")
+    text = source(GOOD + "tune = { BLOCK = [32, 64] }\n", kernel)
+    found = only(text)
+    assert (found.code, at(text, found.related[0].location.range)) == ("KF112", "constexpr int BLOCK = 64;")
+    assert "  #ifndef BLOCK\n  #define BLOCK 64\n  #endif\n" in apply(text, found.fixes[0])

@@ -139,10 +139,11 @@ class Expression:
         except KeyError as error:
             name = str(error.args[0])
             raise ExpressionError(f"{name!r} has no value in {self.text!r}", *self.place_of(name)) from None
-        except ZeroDivisionError:
-            raise ExpressionError(f"division by zero in {self.text!r}", 0, len(self.text)) from None
-        except (OverflowError, TypeError, ValueError) as error:
-            raise ExpressionError(f"cannot evaluate {self.text!r}: {error}", 0, len(self.text)) from None
+        except _Failed as failed:
+            place = span(failed.node, self.text)
+            if isinstance(failed.error, ZeroDivisionError):
+                raise ExpressionError(f"division by zero in {self.text!r}", *place) from None
+            raise ExpressionError(f"cannot evaluate {self.text!r}: {failed.error}", *place) from None
         except RecursionError:
             raise ExpressionError("nested too deeply", 0, len(self.text)) from None
 
@@ -209,7 +210,22 @@ def _check(node: ast.expr, names: set[str], text: str) -> None:
         _check(child, names, text)
 
 
+class _Failed(Exception):
+    """The innermost part of an expression that has no value."""
+
+    def __init__(self, node: ast.expr, error: Exception) -> None:
+        super().__init__(str(error))
+        self.node, self.error = node, error
+
+
 def _evaluate(node: ast.expr, bindings: Mapping[str, Number]) -> Number:
+    try:
+        return _value(node, bindings)
+    except (ArithmeticError, TypeError, ValueError) as error:
+        raise _Failed(node, error) from None
+
+
+def _value(node: ast.expr, bindings: Mapping[str, Number]) -> Number:
     value: Number
     match node:
         case ast.Constant(value=bool() | int() | float() as constant):

@@ -17,11 +17,15 @@ class Severity(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Fix:
-    """An edit that mends a finding. ``preferred`` only where it is the one obvious mending."""
+    """An edit that mends a finding. ``preferred`` only where it is the one obvious mending.
+
+    ``path`` is the file to edit where it is not the finding's own: a sidecar can ask for a change of its source.
+    """
 
     title: str
     edits: tuple[TextEdit, ...]
     preferred: bool = False
+    path: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

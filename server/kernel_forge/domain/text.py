@@ -5,7 +5,16 @@ line). Only ``source/`` converts from the parser's bytes and only ``lsp/`` conve
 client negotiated.
 """
 
+import re
 from dataclasses import dataclass
+
+_LINE_END = re.compile(r"\r\n|\r|\n")
+
+
+def line_end(text: str) -> str:
+    """How ``text`` ends its lines: as its first line does; LF where it has only one."""
+    match = _LINE_END.search(text)
+    return match.group() if match is not None else "\n"
 
 
 @dataclass(frozen=True, order=True, slots=True)

@@ -6,11 +6,12 @@ and its byte offsets; everything it gives out counts code points.
 
 from kernel_forge.source.comments import CommentBlock
 from kernel_forge.source.file import MAX_BYTES, SourceFile, parse
-from kernel_forge.source.model import Kernel, LaunchSite, Macro, Param, SharedArray, Symbol, TemplateParam
+from kernel_forge.source.model import Constant, Kernel, LaunchSite, Macro, Param, SharedArray, Symbol, TemplateParam
 
 __all__ = [
     "MAX_BYTES",
     "CommentBlock",
+    "Constant",
     "Kernel",
     "LaunchSite",
     "Macro",

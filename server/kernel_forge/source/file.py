@@ -6,12 +6,13 @@ from functools import cached_property
 from kernel_forge.domain.errors import SourceError
 from kernel_forge.domain.text import Position, Range
 from kernel_forge.source.comments import CommentBlock, read_blocks
+from kernel_forge.source.constants import read_constants
 from kernel_forge.source.host_code import read_host_ranges
 from kernel_forge.source.kernels import KernelMemo, read_kernels
 from kernel_forge.source.launches import read_launches
 from kernel_forge.source.lines import LineIndex, encode
 from kernel_forge.source.macros import read_aliases, read_macros
-from kernel_forge.source.model import Kernel, LaunchSite, Macro, SharedArray, Symbol
+from kernel_forge.source.model import Constant, Kernel, LaunchSite, Macro, SharedArray, Symbol
 from kernel_forge.source.tree import SyntaxTree, node_text
 from kernel_forge.source.variables import read_shared, read_symbols
 
@@ -91,6 +92,11 @@ class SourceFile:
     def macros(self) -> tuple[Macro, ...]:
         """Every object-like macro with a value, in file order."""
         return read_macros(self._text, self._lines, self._tree)
+
+    @cached_property
+    def constants(self) -> tuple[Constant, ...]:
+        """Every named constant at file or namespace scope, in file order."""
+        return tuple(read_constants(self._lines, self._tree))
 
     @cached_property
     def aliases(self) -> dict[str, str]:

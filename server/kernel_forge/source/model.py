@@ -105,6 +105,21 @@ class Macro:
 
 
 @dataclass(frozen=True, slots=True)
+class Constant:
+    """A named constant at file or namespace scope; ``kind`` is ``constexpr``, ``const`` or ``enum``.
+
+    ``is_alone`` where its declaration, which is at ``range``, declares nothing else.
+    """
+
+    name: str
+    value: str
+    kind: str
+    is_alone: bool
+    range: Range
+    name_range: Range
+
+
+@dataclass(frozen=True, slots=True)
 class Symbol:
     """A global variable in device memory; ``space`` is ``constant``, ``device`` or ``managed``.
 

@@ -1,5 +1,6 @@
 """Arguments: what the block says joined with what the signature says."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
@@ -152,11 +153,12 @@ class ArgumentReader:
         if table is None or table.shape is None:
             if len(self.names.sizes) == 1:
                 return (Expression.parse(self.names.sizes[0]),)
-            fix = self.block.insert_line_fix("args", f'{name} = {{ shape = ["n"] }}', f"Add {name} to [args]")
             sizes = listing(self.names.sizes)
+            example = f"{name} = {{ shape = [{', '.join(json.dumps(s) for s in self.names.sizes) or '1'}] }}"
+            fix = self.block.insert_lines_fix(("args",), [example], f"Add {name} to [args]")
             self.block.add(
                 "KF106",
-                f'{name} needs a shape, for example {name} = {{ shape = ["n"] }} (sizes are {sizes})',
+                f"{name} needs a shape, for example {example} (sizes are {sizes})",
                 ("args", name) if table is not None else ("args",),
                 key=True,
                 fixes=(fix,) if table is None else (),
@@ -225,7 +227,7 @@ class ArgumentReader:
             text = name
         else:
             example = "1e-6" if dtype.is_float else "1"
-            fix = self.block.insert_line_fix("args", f"{name} = {example}", f"Add {name} to [args]")
+            fix = self.block.insert_lines_fix(("args",), [f"{name} = {example}"], f"Add {name} to [args]")
             near = nearest(name, self.names.sizes)
             hint = f' (is it the size {near}? then write {name} = "{near}")' if near else ""
             self.block.add(

@@ -10,7 +10,7 @@ import numpy as np
 from kernel_forge.domain.dtypes import DType
 from kernel_forge.domain.errors import ExpressionError
 from kernel_forge.domain.expression import Expression, Number
-from kernel_forge.domain.finding import Finding, Severity
+from kernel_forge.domain.finding import Finding, Related, Severity
 from kernel_forge.domain.launch import BufferRef, Dim3, Launch, Scalar
 from kernel_forge.domain.spec import (
     Arg,
@@ -23,8 +23,10 @@ from kernel_forge.domain.spec import (
 )
 from kernel_forge.domain.text import Location
 from kernel_forge.spec.problems import BlockText
+from kernel_forge.spec.toml_document import Path
 
 MAX_CASE_BYTES = 2 << 30
+_MAX_EXTENT = 2**31 - 1
 
 
 @dataclass(frozen=True)
@@ -53,9 +55,22 @@ class BoundCase:
 
 
 class _Problem(Exception):
-    def __init__(self, code: str, message: str, location: Location | None) -> None:
+    """``path`` is where in the block it is, ``within`` (offset, length) the part of that string."""
+
+    def __init__(
+        self,
+        code: str,
+        message: str,
+        path: Path = (),
+        within: tuple[int, int] | None = None,
+        location: Location | None = None,
+    ) -> None:
         super().__init__(message)
-        self.code, self.location = code, location
+        self.code, self.path, self.within, self.location = code, path, within, location
+
+
+def _cannot(code: str, message: str, error: ExpressionError, path: Path, location: Location | None = None) -> _Problem:
+    return _Problem(code, message, path, (error.offset, error.length), location)
 
 
 def bind(spec: KernelSpec, sizes: Sizes, configuration: Configuration) -> BoundCase | Finding:
@@ -88,11 +103,12 @@ def _bind(spec: KernelSpec, sizes: Sizes, configuration: Configuration) -> Bound
             "KF110",
             f"this case needs {total / 2**30:.3g} GiB ({largest} has {math.prod(shapes[largest])} elements); "
             f"the limit is {MAX_CASE_BYTES >> 30} GiB for all buffers together",
-            None,
         )
     args = {a.name: a for a in spec.args}
     is_empty = any(v == 0 for v in sizes.values())
-    launches = [_launch(spec, launch, args, scalars, scope, shown, is_empty) for launch in spec.launches]
+    launches = [
+        _launch(spec, i, launch, args, scalars, scope, shown, is_empty) for i, launch in enumerate(spec.launches)
+    ]
     kernels = tuple(dict.fromkeys(_kernel_text(launch.kernel, configuration) for launch in spec.launches))
     defines = {n: _define(configuration[n]) for n in configuration if n in spec.macro_tunables}
     made = tuple(launch for launch in launches if launch is not None)
@@ -112,38 +128,40 @@ def _kernel_text(text: str, configuration: Configuration) -> str:
 
 
 def _scalar(arg: ScalarArg, scope: Mapping[str, Number], shown: str) -> Number:
+    path: Path = ("args", arg.name)
     try:
         value = arg.value.evaluate(scope)
     except ExpressionError as error:
-        raise _Problem("KF109", f"{arg.name}: {error} (with {shown})", None) from None
+        raise _cannot("KF109", f"{arg.name}: {error} (with {shown})", error, path) from None
     if arg.dtype.is_float:
         return float(value)
     if arg.dtype is DType.BOOL:
         return bool(value)
     if isinstance(value, float) and not value.is_integer():
-        raise _Problem("KF109", f"{arg.name} is {value:g}, but its type is {arg.dtype.value} (with {shown})", None)
+        raise _Problem("KF109", f"{arg.name} is {value:g}, but its type is {arg.dtype.value} (with {shown})", path)
     limits = np.iinfo(arg.dtype.value)
     if not limits.min <= value <= limits.max:
-        raise _Problem("KF110", f"{arg.name} = {int(value)} does not fit into {arg.dtype.value} (with {shown})", None)
+        raise _Problem("KF110", f"{arg.name} = {int(value)} does not fit into {arg.dtype.value} (with {shown})", path)
     return int(value)
 
 
 def _shape(arg: BufferArg, scope: Mapping[str, Number], shown: str) -> tuple[int, ...]:
     extents = []
-    for expression in arg.shape:
+    for i, expression in enumerate(arg.shape):
+        path: Path = ("args", arg.name, "shape", i)
         try:
             extent = expression.evaluate_int(scope)
         except ExpressionError as error:
-            raise _Problem("KF109", f"shape of {arg.name}: {error} (with {shown})", None) from None
+            raise _cannot("KF109", f"shape of {arg.name}: {error} (with {shown})", error, path) from None
         if extent < 0:
-            raise _Problem("KF110", f"shape of {arg.name}: {expression.text} is {extent} (with {shown})", None)
+            raise _Problem("KF110", f"shape of {arg.name}: {expression.text} is {extent} (with {shown})", path)
         extents.append(extent)
     count = math.prod(extents)
     if count % arg.lanes:
         raise _Problem(
             "KF110",
             f"{arg.name} has {count} elements, not a multiple of its vector type's {arg.lanes} (with {shown})",
-            None,
+            ("args", arg.name, "shape"),
         )
     return tuple(extents)
 
@@ -155,6 +173,7 @@ def _dim3(values: list[int]) -> Dim3:
 
 def _launch(
     spec: KernelSpec,
+    number: int,
     launch: LaunchSpec,
     args: Mapping[str, Arg],
     scalars: Mapping[str, Number],
@@ -162,20 +181,24 @@ def _launch(
     shown: str,
     is_empty: bool,
 ) -> Launch | None:
-    grid = _extents(launch, "grid", scope, shown)
-    block = _extents(launch, "block", scope, shown)
-    cluster = _extents(launch, "cluster", scope, shown) if launch.cluster else None
+    path: Path = ("launch", number)
+    grid = _extents(launch, "grid", scope, shown, path)
+    block = _extents(launch, "block", scope, shown, path)
+    cluster = _extents(launch, "cluster", scope, shown, path) if launch.cluster else None
+    shared_path: Path = (*path, "shared")
     try:
         shared = launch.shared.evaluate_int(scope)
     except ExpressionError as error:
-        raise _Problem("KF113", f"shared: {error} (with {shown})", launch.location) from None
-    if shared < 0:
-        raise _Problem("KF113", f"shared is {shared} bytes (with {shown})", launch.location)
+        raise _cannot("KF113", f"shared: {error} (with {shown})", error, shared_path, launch.location) from None
+    if not 0 <= shared <= _MAX_EXTENT:
+        message = f"shared is {shared} bytes (with {shown})"
+        raise _Problem("KF113", message, shared_path, location=launch.location)
     if 0 in grid or 0 in block:
         if is_empty:
             return None
-        what = "grid" if 0 in grid else "block"
-        raise _Problem("KF113", f"{what} is zero with {shown}; a launch needs at least one", launch.location)
+        what, extents = ("grid", grid) if 0 in grid else ("block", block)
+        message = f"{what} is zero with {shown}; a launch needs at least one"
+        raise _Problem("KF113", message, (*path, what, extents.index(0)), location=launch.location)
     passed: list[BufferRef | Scalar] = []
     for name in launch.args:
         arg = args[name]
@@ -191,15 +214,20 @@ def _launch(
     )
 
 
-def _extents(launch: LaunchSpec, what: str, scope: Mapping[str, Number], shown: str) -> list[int]:
+def _extents(launch: LaunchSpec, what: str, scope: Mapping[str, Number], shown: str, path: Path) -> list[int]:
     values = []
-    for expression in getattr(launch, what):
+    for i, expression in enumerate(getattr(launch, what)):
+        here: Path = (*path, what, i)
         try:
             value = expression.evaluate_int(scope)
         except ExpressionError as error:
-            raise _Problem("KF113", f"{what}: {error} (with {shown})", launch.location) from None
+            raise _cannot("KF113", f"{what}: {error} (with {shown})", error, here, launch.location) from None
         if value < 0:
-            raise _Problem("KF113", f"{what} {expression.text} is {value} (with {shown})", launch.location)
+            message = f"{what} {expression.text} is {value} (with {shown})"
+            raise _Problem("KF113", message, here, location=launch.location)
+        if value > _MAX_EXTENT:
+            message = f"{what} {expression.text} is {value}, more than CUDA's {_MAX_EXTENT} (with {shown})"
+            raise _Problem("KF113", message, here, location=launch.location)
         values.append(value)
     return values
 
@@ -223,9 +251,10 @@ def check_cases(block: BlockText, spec: KernelSpec) -> KernelSpec | None:
         if illegal is not None:
             block.add("KF110", f"this case breaks the constraint {illegal.text}", path)
             continue
-        bound = bind(spec, case, spec.default_configuration)
-        if isinstance(bound, Finding):
-            block.add(bound.code, bound.message, path)
+        try:
+            _bind(spec, case, spec.default_configuration)
+        except _Problem as problem:
+            _note(block, problem, path)
     for constraint in spec.tune_where:
         try:
             holds = bool(constraint.evaluate({**spec.cases[0], **spec.default_configuration}))
@@ -235,6 +264,23 @@ def check_cases(block: BlockText, spec: KernelSpec) -> KernelSpec | None:
         if not holds:
             block.add("KF112", f"the defaults break the constraint {constraint.text}", ("tune", "where"))
     return None if block.has_errors else spec
+
+
+def _note(block: BlockText, problem: _Problem, case: Path) -> None:
+    """A problem at the expression that has it and the case as a related place; else at the case."""
+    path = problem.path
+    if path[:1] == ("launch",):
+        path = (*block.launch_path(int(path[1])), *path[2:])
+    related = (Related(block.location_of(case), "in this case"),)
+    forms = [path, path[:-1]] if path and isinstance(path[-1], int) else [path]  # one extent may stand without a list
+    written = next((form for form in forms if form and block.is_written(form)), None)
+    where = problem.location
+    if written is not None:
+        block.add(problem.code, str(problem), written, related=related, within=problem.within)
+    elif where is not None and not block.holds(where):  # read off a launch in the source
+        block.findings.append(Finding(problem.code, Severity.ERROR, str(problem), where.path, where.range, related))
+    else:
+        block.add(problem.code, str(problem), case)
 
 
 def _holds(block: BlockText, constraint: Expression, case: Sizes, spec: KernelSpec) -> bool:

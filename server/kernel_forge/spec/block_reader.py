@@ -18,7 +18,7 @@ from kernel_forge.spec.arguments import ArgumentReader, Names
 from kernel_forge.spec.binding import check_cases
 from kernel_forge.spec.block_model import Block, LaunchTable
 from kernel_forge.spec.launches import LaunchReader
-from kernel_forge.spec.problems import BlockText, listing, nearest
+from kernel_forge.spec.problems import BlockText, kernel_fix, listing, nearest
 from kernel_forge.spec.references import (
     declared_outputs,
     is_kernel,
@@ -96,7 +96,9 @@ class BlockReader:
                 if not isinstance(other, Instance):
                     near = nearest(kernel_name(table.kernel), [k.name for k in self.source.kernels])
                     hint = f"; did you mean {near}?" if near else ""
-                    self.block.add("KF105", f"{other}{hint}", (*self._launch_path(i), "kernel"))
+                    path = (*self.block.launch_path(i), "kernel")
+                    fixes = (kernel_fix(self.block, path, table.kernel, near),) if near else ()
+                    self.block.add("KF105", f"{other}{hint}", path, fixes=fixes)
                     continue
                 instance = other
             names = self._passed(table, instance, i)
@@ -104,20 +106,12 @@ class BlockReader:
                 found.append((table, instance, names))
         return found
 
-    def _launch_path(self, i: int) -> tuple[str | int, ...]:
-        is_array = (*self.block.prefix, "launch", 0) in self.block.document.keys or (
-            *self.block.prefix,
-            "launch",
-            0,
-        ) in self.block.document.values
-        return ("launch", i) if is_array else ("launch",)
-
     def _passed(self, table: LaunchTable | None, instance: Instance, i: int) -> tuple[str, ...] | None:
         params = instance.kernel.params
         given = table.args if table is not None else None
         if given is None:
             return tuple(p.name for p in params)
-        path = (*self._launch_path(i), "args")
+        path = (*self.block.launch_path(i), "args")
         if isinstance(given, list):
             if len(given) != len(params):
                 message = f"{instance.kernel.name} has {len(params)} parameters, {len(given)} arguments are listed"
@@ -129,19 +123,19 @@ class BlockReader:
             if key not in names:
                 near = nearest(key, names)
                 hint = f"; did you mean {near}?" if near else f"; parameters are {listing(names)}"
-                self.block.add(
-                    "KF113", f"{key} is no parameter of {instance.kernel.name}{hint}", (*path, key), key=True
-                )
+                fixes = (self.block.rename_fix((*path, key), near),) if near else ()
+                message = f"{key} is no parameter of {instance.kernel.name}{hint}"
+                self.block.add("KF113", message, (*path, key), key=True, fixes=fixes)
                 return None
         return tuple(given.get(p.name, p.name) for p in params)
 
     def _launches(
         self, launches: list[tuple[LaunchTable | None, Instance, tuple[str, ...]]], known: frozenset[str]
     ) -> tuple[LaunchSpec, ...]:
-        reader = LaunchReader(self.block, self.source, known)
+        reader = LaunchReader(self.block, self.source, known, self.sizes, self.tunable_names)
         made = []
         for i, (table, instance, names) in enumerate(launches):
-            launch = reader.read(table, instance, names, self._launch_path(i))
+            launch = reader.read(table, instance, names, self.block.launch_path(i))
             if launch is not None:
                 made.append(launch)
         return tuple(made)

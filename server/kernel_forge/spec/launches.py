@@ -1,5 +1,6 @@
 """Launches: from ``[launch]``, or from the launch sites of the file where the block is silent."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -20,11 +21,13 @@ SiteLaunch = tuple[LaunchSite, list[Expression], list[Expression], Expression | 
 
 @dataclass(frozen=True)
 class LaunchReader:
-    """Builds the launches of one spec; ``known`` are the names an expression may use."""
+    """Builds the launches of one spec; ``known`` are the names an expression may use, sizes and tunables among them."""
 
     block: BlockText
     source: SourceFile
     known: frozenset[str]
+    sizes: tuple[str, ...]
+    tunables: tuple[str, ...]
 
     def read(
         self, table: LaunchTable | None, instance: Instance, args: tuple[str, ...], path: Path
@@ -46,7 +49,7 @@ class LaunchReader:
             location = Location(self.source.path, site.range)
         if grid is None or block is None:
             if not self.block.has_errors:
-                self._ask_for_launch(instance, path, "grid" if grid is None else "block")
+                self._ask_for_launch(instance, path, [k for k, v in (("grid", grid), ("block", block)) if v is None])
             return None
         cluster = self._list(table.cluster, (*path, "cluster")) if table is not None and table.cluster else []
         cooperative = (table is not None and table.cooperative) or (site is not None and site.cooperative)
@@ -61,12 +64,19 @@ class LaunchReader:
             location=location,
         )
 
-    def _ask_for_launch(self, instance: Instance, path: Path, key: str) -> None:
-        fix = self.block.insert_line_fix("launch", f'{key} = "{_EXAMPLES[key]}"', f"Add {key} to [launch]")
+    def _ask_for_launch(self, instance: Instance, path: Path, keys: list[str]) -> None:
+        width = next((n for n in self.tunables if re.search(r"block|threads", n, re.I)), None)
+        examples = {
+            "grid": f'"cdiv({self.sizes[0]}, {width or 256})"' if self.sizes else "1",
+            "block": f'"{width}"' if width else "256",
+        }
+        shown = "[[launch]]" if isinstance(path[-1], int) else "[launch]"
+        title = f"Add {' and '.join(keys)} to {shown}"
+        fix = self.block.insert_lines_fix(path, [f"{key} = {examples[key]}" for key in keys], title)
         self.block.add(
             "KF113",
-            f"how is {instance.kernel.name} launched? Add [launch] with grid and block, for example "
-            f'grid = "cdiv(n, BLOCK)" and block = "BLOCK" (no launch in this file could be read)',
+            f"how is {instance.kernel.name} launched? Add {shown} with grid and block, for example "
+            f"grid = {examples['grid']} and block = {examples['block']} (no launch in this file could be read)",
             path,
             key=True,
             fixes=(fix,),
@@ -125,8 +135,9 @@ def read_site(
 def _host_names(
     source: SourceFile, site: LaunchSite, kernel: Kernel, template_args: tuple[str, ...], known: frozenset[str]
 ) -> Mapping[str, str]:
-    """Host variable -> parameter it is passed as; numeric macros -> their values; template arguments."""
-    names = {m.name: m.value for m in source.macros if m.name not in known and m.value.strip().isdigit()}
+    """Host variable -> parameter it is passed as; numeric constants -> their values; template arguments."""
+    constants = (*source.macros, *source.constants)
+    names = {c.name: c.value for c in constants if c.name not in known and c.value.strip().isdigit()}
     for text, param in zip(site.args, kernel.params, strict=False):
         if text.isidentifier() and not param.is_pointer and param.name in known:
             names[text] = param.name
@@ -135,6 +146,3 @@ def _host_names(
         if site_arg.isidentifier() and own_arg in known:
             names[site_arg] = own_arg
     return names
-
-
-_EXAMPLES = {"grid": "cdiv(n, BLOCK)", "block": "BLOCK"}

@@ -8,11 +8,11 @@ from kernel_forge.domain.spec import (
     KernelReference,
     KernelSpec,
 )
-from kernel_forge.domain.text import Position, Range, TextEdit
+from kernel_forge.domain.text import Position, Range, TextEdit, line_end
 from kernel_forge.source import CommentBlock, SourceFile
 from kernel_forge.spec.block_model import Block
 from kernel_forge.spec.block_reader import BlockReader, SpecDraft
-from kernel_forge.spec.problems import BlockText, nearest
+from kernel_forge.spec.problems import BlockText, kernel_fix, nearest
 from kernel_forge.spec.references import (
     reference_path,
 )
@@ -57,17 +57,20 @@ def read_specs(source: SourceFile, sidecar: tuple[str, str] | None = None) -> Sp
 
 
 def _comment_block(source: SourceFile, comment: CommentBlock) -> BlockText | Finding:
-    first = Range(comment.range.start, Position(comment.range.start.line, comment.range.start.column + 20))
+    start = comment.range.start
+    first = Range(start, Position(start.line, start.column + 20))
+    newline = line_end(source.text)
+    indent = source.text[source.offset(Position(start.line, 0)) : source.offset(start)].lstrip("\ufeff")
     if not comment.closed:
         last = comment.range.end
-        fix = Fix("Close the block", (TextEdit(Range(last, last), "\n// ///"),), preferred=True)
+        fix = Fix("Close the block", (TextEdit(Range(last, last), f"{newline}{indent}// ///"),), preferred=True)
         message = "this spec block is not closed; end it with a line // ///"
         return Finding("KF101", Severity.ERROR, message, source.path, first, fixes=(fix,))
     document = parse_toml(comment.toml)
     if isinstance(document, TomlProblem):
         place = Range(comment.to_source(document.range.start), comment.to_source(document.range.end))
         return Finding("KF102", Severity.ERROR, f"not TOML: {document.message}", source.path, place)
-    return BlockText(source.path, comment.toml, comment, document)
+    return BlockText(source.path, comment.toml, comment, document, newline=newline, indent=indent)
 
 
 def _read_block(block: BlockText, source: SourceFile) -> SpecDraft | None:
@@ -94,7 +97,7 @@ def _instance(block: BlockText, model: Block, source: SourceFile) -> Instance | 
     below = block.block.kernel_below if block.block is not None else None
     near = nearest(name, [k.name for k in source.kernels]) or below
     if near is not None:
-        fix = block.replace_value_fix(("kernel",), f'"{near}"', f"Use {near}")
+        fix = kernel_fix(block, ("kernel",), model.kernel, near)
         block.add("KF105", f"{found}; did you mean {near}?", ("kernel",), fixes=(fix,))
     else:
         block.add("KF105", f"{found}: nothing to verify yet", ("kernel",), severity=Severity.INFORMATION)

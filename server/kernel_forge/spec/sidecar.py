@@ -4,7 +4,7 @@ from pathlib import PurePath
 from typing import Any
 
 from kernel_forge.domain.finding import Finding, Fix, Severity
-from kernel_forge.domain.text import Range, TextEdit
+from kernel_forge.domain.text import Range, TextEdit, line_end
 from kernel_forge.source import SourceFile
 from kernel_forge.spec.problems import BlockText
 from kernel_forge.spec.toml_document import TomlDocument, TomlProblem, parse_toml
@@ -17,6 +17,7 @@ def read_sidecar(path: str, text: str, source: SourceFile) -> tuple[list[BlockTe
     ``kernel`` may be left out where it is NAME.
     """
     document = parse_toml(text)
+    newline = line_end(text)
     if isinstance(document, TomlProblem):
         return [], [Finding("KF102", Severity.ERROR, f"not TOML: {document.message}", path, document.range)]
     findings = _check_source(path, document, source)
@@ -27,7 +28,7 @@ def read_sidecar(path: str, text: str, source: SourceFile) -> tuple[list[BlockTe
         if not own:
             message = "the sidecar has no spec: write kernel = ... or a table [kernels.NAME]"
             return [], [*findings, Finding("KF115", Severity.ERROR, message, path, Range.of_line(0))]
-        return [BlockText(path, text, None, _with_data(document, own))], findings
+        return [BlockText(path, text, None, _with_data(document, own), newline=newline)], findings
     extra = sorted(set(data) - {"source", "kernels"})
     if extra:
         message = f"unknown key {extra[0]}; with [kernels.NAME] tables only source stands beside them"
@@ -41,7 +42,7 @@ def read_sidecar(path: str, text: str, source: SourceFile) -> tuple[list[BlockTe
     blocks = []
     for name, spec in kernels.items():
         whole: dict[str, Any] = {"kernels": {name: {"kernel": name, **spec}}}
-        blocks.append(BlockText(path, text, None, _with_data(document, whole), ("kernels", name)))
+        blocks.append(BlockText(path, text, None, _with_data(document, whole), ("kernels", name), newline))
     return blocks, findings
 
 

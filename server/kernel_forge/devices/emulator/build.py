@@ -5,18 +5,17 @@ import json
 import os
 import re
 import shutil
-import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
 from kernel_forge.devices.compilers.messages import parse_messages
-from kernel_forge.devices.emulator.cache import ENTRY_FILE, ArtifactCache
-from kernel_forge.devices.emulator.rewrite import ShadowTree
-from kernel_forge.devices.emulator.toolchain import Toolchain, native_hash
+from kernel_forge.devices.compilers.supervision import Supervised
+from kernel_forge.devices.emulator.cache import ENTRY_FILE, META_FILE, ArtifactCache
+from kernel_forge.devices.emulator.rewrite import ShadowTree, rewrite
+from kernel_forge.devices.emulator.toolchain import Toolchain
 from kernel_forge.domain.launch import CompileRequest
 from kernel_forge.domain.outcome import CompilerMessage
 
-META_FILE = "sources.json"
 # Flags of nvcc that mean nothing to a host compiler; the rest is passed on where it is a language flag.
 _PASSED_FLAG = re.compile(r"^(-D.+|-U.+|-std=\S+|--std=\S+)$")
 
@@ -37,34 +36,49 @@ class Refused:
     timed_out: bool = False
 
 
-def build(request: CompileRequest, tree: ShadowTree, toolchain: Toolchain, cache: ArtifactCache) -> Built | Refused:
-    """Compile and link.
+def build(
+    request: CompileRequest, tree: ShadowTree, toolchain: Toolchain, cache: ArtifactCache, key: str
+) -> Built | Refused:
+    """Compile and link into the cache as ``key``; see :func:`artifact_key`.
 
     Raises:
         BuildError: the emulator's own parts do not build with this compiler.
     """
-    entry = _entry_code(request, tree)
-    main = next(iter(tree.files))
-    flags = _flags(request)
-    key = _key(request, tree, toolchain, entry, flags)
-    found = cache.find(key)
-    if found is not None:
-        return Built(found, True)
     objects = toolchain.runtime_objects()
-    standard = next((f.split("=", 1)[1] for f in flags if "std=" in f), "c++17")
-    prelude = toolchain.prelude_flags(standard)
+    prelude = toolchain.prelude_flags(_standard(request))
     folder = cache.build_folder()
+    try:
+        refused = _compile(request, tree, toolchain, (*prelude, *_include_flags(request)), objects, folder)
+        if refused is not None:
+            return refused
+        for name in [*tree.files, "kernel.o"]:
+            (folder / name).unlink()
+        sources = {name: [file.path, file.text] for name, file in tree.sources.items()}
+        (folder / META_FILE).write_text(json.dumps(sources), encoding="utf-8")
+        return Built(cache.adopt(key, folder), False)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)  # adopted, it is no longer there
+
+
+def _compile(
+    request: CompileRequest,
+    tree: ShadowTree,
+    toolchain: Toolchain,
+    flags: tuple[str, ...],
+    objects: list[Path],
+    folder: Path,
+) -> Refused | None:
+    main = next(iter(tree.files))
     for name, text in tree.files.items():
-        whole = _preamble(request) + text + entry if name == main else text
-        (folder / name).write_text(whole, encoding="utf-8")
+        whole = _preamble(request) + text + _entry_code(request, tree) if name == main else text
+        (folder / name).write_text(whole, encoding="utf-8", errors="surrogateescape")
     compiler = toolchain.compiler
     compile_command = [
         *compiler.command,
         *compiler.common_flags,
         *compiler.kernel_flags,
-        f"-std={standard}",
-        *prelude,
-        *(part for d in request.include_dirs for part in ("-I", d)),
+        f"-std={_standard(request)}",
+        *flags,
         "-x",
         "c++",
         "-c",
@@ -81,51 +95,27 @@ def build(request: CompileRequest, tree: ShadowTree, toolchain: Toolchain, cache
         "-o",
         ENTRY_FILE,
     ]
-    refused = _run(compile_command, folder, request, tree, compiler.version) or _run(
-        link_command, folder, request, tree, compiler.version
-    )
-    if refused is not None:
-        shutil.rmtree(folder, ignore_errors=True)
-        return refused
-    for name in [*tree.files, "kernel.o"]:
-        (folder / name).unlink()
-    (folder / META_FILE).write_text(json.dumps(tree.texts), encoding="utf-8")
-    return Built(cache.adopt(key, folder), False)
-
-
-def _run(command: list[str], folder: Path, request: CompileRequest, tree: ShadowTree, origin: str) -> Refused | None:
-    zig = str(folder.parent.parent / "zig")
-    environment = {
-        "PATH": os.environ.get("PATH", ""),
-        "LC_ALL": "C",
-        "TMPDIR": str(folder),
-        "HOME": str(folder),
-        "ZIG_GLOBAL_CACHE_DIR": zig,
-        "ZIG_LOCAL_CACHE_DIR": zig,
-    }
-    process = subprocess.Popen(
-        command,
-        cwd=folder,
-        env=environment,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-        errors="replace",
-    )
-    try:
-        _, errors = process.communicate(timeout=request.time_limit)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.communicate()
-        return Refused((), timed_out=True)
-    if process.returncode == 0:
+    environment = {**toolchain.environment, "TMPDIR": str(folder), "HOME": str(folder)}
+    commands = (compile_command, link_command)
+    with Supervised(commands, time_limit=request.time_limit, folder=folder, environment=environment) as running:
+        ended = running.wait()
+    if ended.status == 0:
         return None
-    messages = parse_messages(errors, tree.texts, origin)
+    if ended.status is None:
+        return Refused((), timed_out=True)
+    messages = parse_messages(ended.errors, tree.sources, compiler.version)
     if not any(m.severity == "error" for m in messages):
-        reason = next((line for line in errors.splitlines() if line.strip()), "the compiler failed without a message")
-        messages = (*messages, CompilerMessage("error", reason[:500], None, origin))
+        reason = next((x for x in ended.errors.splitlines() if x.strip()), "the compiler failed without a message")
+        messages = (*messages, CompilerMessage("error", reason[:500], None, compiler.version))
     return Refused(messages)
+
+
+def _standard(request: CompileRequest) -> str:
+    return next((f.split("=", 1)[1] for f in _flags(request) if "std=" in f), "c++17")
+
+
+def _include_flags(request: CompileRequest) -> list[str]:
+    return [part for d in request.include_dirs for part in ("-I", d)]
 
 
 def _preamble(request: CompileRequest) -> str:
@@ -138,21 +128,19 @@ def _preamble(request: CompileRequest) -> str:
         elif flag.startswith("-U"):
             lines.append(f"#undef {flag[2:]}")
     lines.extend(f"#define {name} {value}" for name, value in request.defines.items())
-    return "\n".join(lines) + "\n"
+    return rewrite("\n".join(lines) + "\n", lambda *_: None).text
 
 
 def _entry_code(request: CompileRequest, tree: ShadowTree) -> str:
     """C++ that makes the kernels and symbols known to the runtime, on lines of its own file name."""
-    set_dynamic = " ".join(
-        f"{name} = reinterpret_cast<{kind}*>(kf_dynamic_shared());" for kind, name in dict.fromkeys(tree.dynamic_arrays)
-    )
+    settings = " ".join(dict.fromkeys(tree.settings))
     kernels = ", ".join(
         f"kf::kernel_entry<decltype(&{kernel}), &{kernel}, kf_enter>({json.dumps(kernel)})"
         for kernel in request.kernels
     )
     symbols = ", ".join(f"{{{json.dumps(name)}, (void*)&{name}, sizeof({name})}}" for name in request.symbols)
     return (
-        f'\n#undef main\n#line 1 "<kernel entry>"\nstatic inline void kf_enter() {{ {set_dynamic} }}\n'
+        f'\n#undef main\n#line 1 "<kernel entry>"\nstatic inline void kf_enter() {{ {settings} }}\n'
         f"extern const kf_kernel kf_kernels[] = {{{kernels}}};\n"
         f"extern const unsigned kf_kernel_count = {len(request.kernels)};\n"
         f"extern const kf_symbol kf_symbols[] = {{{symbols or '{nullptr, nullptr, 0}'}}};\n"
@@ -165,15 +153,16 @@ def _flags(request: CompileRequest) -> list[str]:
     return [flag.replace("--std=", "-std=") for flag in request.flags if _PASSED_FLAG.match(flag)]
 
 
-def _key(request: CompileRequest, tree: ShadowTree, toolchain: Toolchain, entry: str, flags: list[str]) -> str:
+def artifact_key(request: CompileRequest, tree: ShadowTree, toolchain: Toolchain) -> str:
+    """A digest of everything that an artifact and the opinion on its code depend on."""
     parts = [
-        native_hash(),
-        toolchain.compiler.version,
-        " ".join(toolchain.compiler.command),
+        toolchain.key,
         json.dumps(tree.files),
-        json.dumps(tree.originals),
-        entry,
+        json.dumps(tree.device_files),
+        json.dumps([file.path for file in tree.sources.values()]),
+        json.dumps(tree.dropped),
+        _entry_code(request, tree),
         json.dumps(dict(request.defines), sort_keys=True),
-        json.dumps([flags, request.include_dirs]),
+        json.dumps([request.flags, request.include_dirs, os.path.abspath(request.path)]),  # noqa: PTH100
     ]
-    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+    return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogateescape")).hexdigest()

@@ -1,12 +1,15 @@
 """Compiled kernels on disk, found by the digest of everything that went into them."""
 
+import contextlib
 import os
 import shutil
 import tempfile
+import threading
 from pathlib import Path
 
 SIZE_LIMIT = 2 << 30
 ENTRY_FILE = "kernel"
+META_FILE = "sources.json"
 BUILD_PREFIX = ".build-"
 
 
@@ -21,15 +24,24 @@ class ArtifactCache:
         self.size_limit = size_limit
 
     def find(self, key: str) -> Path | None:
-        """The entry's folder, marked as just used."""
+        """The entry's folder, marked as just used. What is damaged (by a full disk, say) is removed instead."""
         folder = self.root / key
-        if not (folder / ENTRY_FILE).exists():
-            return None
         try:
+            whole = all((folder / name).stat().st_size > 0 for name in (ENTRY_FILE, META_FILE))
             os.utime(folder)
         except OSError:
-            return None  # another process has just evicted it
+            whole = False  # never there, or another process has just evicted it
+        if not whole:
+            self.discard(folder)
+            return None
         return folder
+
+    def discard(self, folder: Path) -> None:
+        """Remove an entry, if it is there: first its name, so that no other process finds half of it."""
+        gone = self.root / f"{BUILD_PREFIX}{os.getpid()}-{threading.get_ident()}-{folder.name}"
+        with contextlib.suppress(OSError):
+            folder.rename(gone)
+        shutil.rmtree(gone, ignore_errors=True)
 
     def build_folder(self) -> Path:
         """A private folder to build an entry in."""
@@ -59,7 +71,7 @@ class ArtifactCache:
             if total <= self.size_limit:
                 return
             if folder != keep and not folder.name.startswith("."):
-                shutil.rmtree(folder, ignore_errors=True)
+                self.discard(folder)
                 total -= size
 
 

@@ -2,21 +2,28 @@
 
 import json
 import os
+import re
+import select
 import shutil
+import signal
 import subprocess
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
-from kernel_forge.devices.compilers.judge import Judge
-from kernel_forge.devices.emulator.build import META_FILE, Refused, build
-from kernel_forge.devices.emulator.cache import BUILD_PREFIX, ENTRY_FILE, ArtifactCache, sweep
+from kernel_forge.devices.compilers.judge import Consideration, Judge
+from kernel_forge.devices.compilers.messages import UserFile
+from kernel_forge.devices.compilers.opinion import DeviceCode
+from kernel_forge.devices.emulator.build import Built, Refused, artifact_key, build
+from kernel_forge.devices.emulator.cache import BUILD_PREFIX, ENTRY_FILE, META_FILE, ArtifactCache, sweep
 from kernel_forge.devices.emulator.job import JOB, REPORT, TEXT, write_job
+from kernel_forge.devices.emulator.opinions import recall, remember
 from kernel_forge.devices.emulator.report import Event, ReportReader, read_events
-from kernel_forge.devices.emulator.rewrite import HostCode, shadow_sources
+from kernel_forge.devices.emulator.rewrite import NOT_EMULATED, HostCode, ShadowTree, TooManyHeaders, shadow_sources
+from kernel_forge.devices.emulator.timing import time_on_cpu
 from kernel_forge.devices.emulator.toolchain import (
     INCLUDE,
     INSTALL_HINT,
@@ -25,6 +32,7 @@ from kernel_forge.devices.emulator.toolchain import (
     find_compiler,
 )
 from kernel_forge.domain.launch import CompileRequest, RunRequest
+from kernel_forge.domain.measurement import TimingPlan, Timings
 from kernel_forge.domain.outcome import (
     CompileFailed,
     CompilerMessage,
@@ -35,7 +43,7 @@ from kernel_forge.domain.outcome import (
     TimedOut,
     Unavailable,
 )
-from kernel_forge.ports import Artifact, DeviceInfo
+from kernel_forge.ports import Artifact, DeviceInfo, Trial
 
 # The runtime ends itself at the limit and says where it was; the device waits this much longer for that.
 GRACE_SECONDS = 3.0
@@ -56,7 +64,7 @@ class EmulatorDevice:
         self.cache = ArtifactCache(cache_dir / "artifacts")
         compiler = find_compiler()
         self.toolchain = None if compiler is None else Toolchain(compiler, cache_dir)
-        self.judge = Judge()
+        self.judge = Judge("none" if compiler is None else compiler.version)
         sweep(self.cache.root, BUILD_PREFIX)
         sweep(Path(_run_root() or tempfile.gettempdir()), RUN_PREFIX)
 
@@ -73,6 +81,8 @@ class EmulatorDevice:
             unavailable=INSTALL_HINT if self.toolchain is None else None,
             has_schedules=True,
             has_watch=True,
+            has_places=True,
+            has_misuse_checks=True,
             facts=facts,
         )
 
@@ -80,27 +90,36 @@ class EmulatorDevice:
         """Rewrite, compile and link; NVIDIA's own front end judges the code where it is installed."""
         if self.toolchain is None:
             return Unavailable(INSTALL_HINT)
-        tree = shadow_sources(request.path, request.text, request.include_dirs, self.host_code, INCLUDE)
-        with self.judge.consider(
-            request, tree.device_texts, tree.headers, tuple(h for _, _, h in tree.dropped)
-        ) as opinion:
+        try:
+            tree = shadow_sources(request.path, request.text, request.include_dirs, self.host_code, INCLUDE)
+        except TooManyHeaders as error:
+            return Unavailable(str(error), error.location)
+        key = artifact_key(request, tree, self.toolchain)
+        folder = self.cache.find(key)
+        messages = None if folder is None else recall(folder, self.judge.identity)
+        if folder is not None and messages is not None:
+            return _artifact(request, Built(folder, True), tree, messages)
+        code = DeviceCode(tree.device_files, tree.sources, tuple(header for _, _, header in tree.dropped))
+        with self.judge.consider(request, code) as opinion:
             try:
-                built = build(request, tree, self.toolchain, self.cache)
+                built = Built(folder, True) if folder else build(request, tree, self.toolchain, self.cache, key)
             except BuildError as error:
                 return Unavailable(str(error))
             if isinstance(built, Refused):
-                if built.timed_out:
-                    return Unavailable(f"the host compiler did not end within {request.time_limit:g} s")
-                return opinion.on_refusal(built.messages, tree.dropped)
+                return self._refusal(request, built, tree, opinion)
             verdict = opinion.on_success()
         if isinstance(verdict, CompileFailed):
             return verdict
-        notes = [*verdict]
-        notes.extend(
-            CompilerMessage("note", f"<{header}> was left out: host libraries are not emulated", None, "emulator")
-            for _, _, header in tree.dropped
-        )
-        return Artifact(str(built.folder), request.kernels, tuple(notes), built.from_cache)
+        if opinion.repeatable:
+            remember(built.folder, self.judge.identity, verdict)
+        return _artifact(request, built, tree, verdict)
+
+    def _refusal(
+        self, request: CompileRequest, refused: Refused, tree: ShadowTree, opinion: Consideration
+    ) -> CompileFailed | Unavailable:
+        if refused.timed_out:
+            return Unavailable(f"the host compiler did not end within {request.time_limit:g} s")
+        return opinion.on_refusal(refused.messages, tree.dropped, _lacking(refused))
 
     def run(self, artifact: Artifact, request: RunRequest) -> RunOutcome:
         """Run the launches in a process of their own."""
@@ -110,35 +129,48 @@ class EmulatorDevice:
         executable = built / ENTRY_FILE
         if not executable.exists():
             return Unavailable("the compiled kernel has been evicted from the cache; compile again")
-        texts: Mapping[str, str] = json.loads((built / META_FILE).read_text(encoding="utf-8"))
+        try:
+            facts = json.loads((built / META_FILE).read_text(encoding="utf-8"))
+            sources = {name: UserFile(*file) for name, file in facts.items()}
+        except (OSError, ValueError, TypeError, AttributeError):
+            self.cache.discard(built)
+            return Unavailable("the compiled kernel is damaged on disk; compile again")
         folder = Path(tempfile.mkdtemp(prefix=f"{RUN_PREFIX}{os.getpid()}-", dir=_run_root()))
         try:
-            return self._run_in(folder, executable, texts, artifact, request)
+            return self._run_in(folder, executable, sources, artifact, request)
         except OSError as error:
             return Unavailable(f"the emulator cannot prepare the run: {error}")
         finally:
             shutil.rmtree(folder, ignore_errors=True)
 
+    def time(self, trials: Sequence[Trial], plan: TimingPlan) -> Timings | Unavailable:
+        """CPU times: see :mod:`kernel_forge.devices.emulator.timing`."""
+        return time_on_cpu(self.run, trials, plan)
+
     def _run_in(
         self,
         folder: Path,
         executable: Path,
-        texts: Mapping[str, str],
+        sources: Mapping[str, UserFile],
         artifact: Artifact,
         request: RunRequest,
     ) -> RunOutcome:
         files = write_job(folder, artifact, request, self.workers)
         # Same process group as ours: whoever cancels us by killing the group ends the run too.
-        process = subprocess.Popen(
-            [str(executable), JOB],
-            cwd=folder,
-            env={"LC_ALL": "C"},
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
         try:
-            status = process.wait(request.time_limit + GRACE_SECONDS)
+            process = subprocess.Popen(
+                [str(executable), JOB],
+                cwd=folder,
+                env={"LC_ALL": "C"},
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+            )
+        except OSError as error:
+            self.cache.discard(executable.parent)
+            return Unavailable(f"the compiled kernel does not start ({error.strerror}); compile again")
+        try:
+            status = _wait(process, request.time_limit + GRACE_SECONDS)
         except subprocess.TimeoutExpired:
             return TimedOut(request.time_limit, "the kernel did not end and had to be killed")
         finally:
@@ -146,7 +178,7 @@ class EmulatorDevice:
                 process.kill()
                 process.wait()
         events = read_events(folder / REPORT)
-        return self._outcome(events, status, folder, files.outputs, ReportReader(executable, texts, request), request)
+        return self._outcome(events, status, folder, files.outputs, ReportReader(executable, sources, request), request)
 
     def _outcome(
         self,
@@ -165,6 +197,8 @@ class EmulatorDevice:
                 if isinstance(failure, MemoryFault) and watch is not None:
                     return replace(failure, watch_hit=reader.watch_hit(watch))
                 return failure
+        if status == -signal.SIGSYS:  # see native/runtime/sandbox.cpp
+            return Unavailable("device code called a function of the host that starts a process or uses the network")
         done = next((e for e in events if e["event"] == "done"), None)
         if done is None or status != 0:
             return LaunchFailed("crash", f"the emulated run ended without a report (status {status})")
@@ -178,6 +212,42 @@ class EmulatorDevice:
             float(done["seconds"]),
             None if watch is None else reader.watch_hit(watch),
         )
+
+
+def _artifact(
+    request: CompileRequest, built: Built, tree: ShadowTree, messages: tuple[CompilerMessage, ...]
+) -> Artifact:
+    left_out = (
+        CompilerMessage("note", f"<{header}> was left out: host libraries are not emulated", None, "emulator")
+        for _, _, header in tree.dropped
+    )
+    return Artifact(str(built.folder), request.kernels, (*messages, *left_out), built.from_cache)
+
+
+def _lacking(refused: Refused) -> Unavailable | None:
+    """What the rewriter could not translate, where that is why the host compiler refused."""
+    for message in refused.messages:
+        name = re.search(rf"{NOT_EMULATED}(\w+)", message.message)
+        if name is not None:
+            return Unavailable("not emulated: " + name.group(1).replace("_", " "), message.location)
+        if "non-local lambda" in message.message:  # see rewrite/shared_memory.py
+            return Unavailable("not emulated: shared memory declared by a macro outside a function", message.location)
+    return None
+
+
+def _wait(process: "subprocess.Popen[bytes]", seconds: float) -> int:
+    """``process.wait(seconds)`` without its growing pauses, which are long for runs of a millisecond."""
+    try:
+        descriptor = os.pidfd_open(process.pid)
+    except OSError:
+        return process.wait(seconds)  # an older system
+    try:
+        poll = select.poll()
+        poll.register(descriptor, select.POLLIN)
+        poll.poll(seconds * 1000)
+    finally:
+        os.close(descriptor)
+    return process.wait(0)
 
 
 def _run_root() -> str | None:

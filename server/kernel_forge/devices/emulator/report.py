@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from kernel_forge.devices.compilers.messages import token_range
+from kernel_forge.devices.compilers.messages import UserFile, token_range
 from kernel_forge.devices.emulator.symbols import source_line
 from kernel_forge.domain.launch import RunRequest
 from kernel_forge.domain.outcome import (
@@ -24,11 +24,11 @@ Event = Mapping[str, Any]
 
 
 class ReportReader:
-    """Reads events of one executable; ``texts`` are the user's files by path, for exact ranges."""
+    """Reads events of one executable; ``sources`` are the user's files by their names in it, for exact ranges."""
 
-    def __init__(self, executable: Path, texts: Mapping[str, str], request: RunRequest) -> None:
+    def __init__(self, executable: Path, sources: Mapping[str, UserFile], request: RunRequest) -> None:
         self.executable = executable
-        self.texts = texts
+        self.sources = sources
         self.request = request
 
     def failure(self, event: Event) -> RunFailure | None:
@@ -132,18 +132,19 @@ class ReportReader:
         return Thread(tuple(event["block"]), tuple(event["thread"]))
 
     def _place(self, event: Event) -> Location | None:
-        if "file" in event and event["file"] in self.texts:
+        if "file" in event and (file := self.sources.get(event["file"])) is not None:
             column = event["column"] - 1 if event.get("column") else None
-            return Location(event["file"], token_range(self.texts[event["file"]], event["line"] - 1, column))
+            return Location(file.path, token_range(file.text, event["line"] - 1, column))
         return self._address(event.get("pc"))
 
     def _address(self, pc: str | None) -> Location | None:
         if pc is None:
             return None
         found = source_line(self.executable, int(pc, 16))
-        if found is None or found[0] not in self.texts:
+        file = None if found is None else self.sources.get(found[0])
+        if found is None or file is None:
             return None
-        return Location(found[0], token_range(self.texts[found[0]], found[1] - 1, None))
+        return Location(file.path, token_range(file.text, found[1] - 1, None))
 
 
 def _where(offset: int, size: int) -> str:

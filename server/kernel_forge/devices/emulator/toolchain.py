@@ -12,6 +12,9 @@ from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
+from kernel_forge.devices.compilers.supervision import Supervised
+
+BUILD_TIME_LIMIT = 300.0
 NATIVE = Path(__file__).resolve().parent / "native"
 INCLUDE = NATIVE / "include"
 RUNTIME = NATIVE / "runtime"
@@ -50,15 +53,28 @@ class Compiler:
             "-fno-math-errno",
             "-fsanitize=alignment",
             "-fno-sanitize-recover=alignment",
+            # Calls before accesses to memory, answered by native/runtime/accesses.cpp.
+            "-fsanitize=thread",
+            # What a kernel reads before it writes differs from any value it may hope for.
+            "-ftrivial-auto-var-init=pattern",
         )
         if self.kind == "gcc":
             return (
                 *flags,
+                "--param",
+                "tsan-instrument-func-entry-exit=0",
                 "-fmax-errors=20",
                 "-fno-diagnostics-show-caret",
                 "-fdiagnostics-column-unit=byte",
             )
-        return (*flags, "-ferror-limit=20", "-fno-caret-diagnostics", "-fdiagnostics-print-source-range-info")
+        return (
+            *flags,
+            "-mllvm",
+            "-tsan-instrument-func-entry-exit=0",
+            "-ferror-limit=20",
+            "-fno-caret-diagnostics",
+            "-fdiagnostics-print-source-range-info",
+        )
 
 
 @cache
@@ -114,8 +130,17 @@ class Toolchain:
 
     def __init__(self, compiler: Compiler, cache_dir: Path) -> None:
         self.compiler = compiler
-        key = hashlib.sha256(f"{compiler.version}|{compiler.command}|{native_hash()}".encode()).hexdigest()[:20]
-        self.folder = cache_dir / "toolchain" / key
+        flags = (*compiler.common_flags, *compiler.kernel_flags)
+        facts = (compiler.version, *compiler.command, "|", *flags, "|", native_hash())
+        self.key = hashlib.sha256("\0".join(facts).encode()).hexdigest()[:20]
+        self.folder = cache_dir / "toolchain" / self.key
+        self._zig = str(cache_dir / "zig")
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """The environment of every compilation, without what could change its result."""
+        zig = {"ZIG_GLOBAL_CACHE_DIR": self._zig, "ZIG_LOCAL_CACHE_DIR": self._zig}
+        return {"PATH": os.environ.get("PATH", ""), "LC_ALL": "C", **zig}
 
     def runtime_objects(self) -> list[Path]:
         """The compiled runtime, built at first use.
@@ -137,7 +162,19 @@ class Toolchain:
                 ]
                 self._build([*command, "-I", str(INCLUDE), "-c", str(source)], target)
             objects.append(target)
+        if self.compiler.kind == "zig":
+            self._build_zig_libraries()
         return objects
+
+    def _build_zig_libraries(self) -> None:
+        """zig compiles its C++ library when it first links, which takes longer than a kernel may."""
+        target, source = self.folder / "linked", self.folder / "linked.cpp"
+        if not target.exists():
+            self.folder.mkdir(parents=True, exist_ok=True)
+            source.write_text(
+                "#include <string>\nint main(int n, char**) { return std::string(n, 'x').size() == 0; }\n"
+            )
+            self._build([*self.compiler.command, "-pthread", str(source)], target)
 
     def prelude_flags(self, standard: str) -> tuple[str, ...]:
         """Flags that bring in CUDA's names, precompiled where the compiler can (gcc and clang).
@@ -170,20 +207,22 @@ class Toolchain:
         """Build into a private name, then rename: another process never sees half a file."""
         target.parent.mkdir(parents=True, exist_ok=True)
         private = target.with_name(f".{os.getpid()}-{threading.get_ident()}-{target.name}")
+        environment = {**self.environment, "TMPDIR": str(target.parent), "HOME": str(target.parent)}
         try:
-            done = subprocess.run(
-                [*command, "-o", str(private)],
-                capture_output=True,
-                text=True,
-                timeout=300,
-                check=False,
-                stdin=subprocess.DEVNULL,
-            )
-        except (OSError, subprocess.SubprocessError) as error:
+            with Supervised(
+                [[*command, "-o", str(private)]], time_limit=BUILD_TIME_LIMIT, environment=environment
+            ) as running:
+                ended = running.wait()
+            if ended.status == 0:
+                private.rename(target)
+                return
+        except OSError as error:
             raise BuildError(f"{self.compiler.version}: {error}") from error
-        if done.returncode != 0:
-            raise BuildError(f"{self.compiler.version} cannot build the emulator: {_first_error(done.stderr)}")
-        private.rename(target)
+        finally:
+            private.unlink(missing_ok=True)
+        if ended.status is None:
+            raise BuildError(f"{self.compiler.version} did not end within {BUILD_TIME_LIMIT:g} s")
+        raise BuildError(f"{self.compiler.version} cannot build the emulator: {_first_error(ended.errors)}")
 
 
 def _first_error(text: str) -> str:

@@ -3,9 +3,9 @@
 from lsprotocol import types as lsp
 
 from kernel_forge.domain.text import Range, TextEdit
-from kernel_forge.lsp.convert import from_range, to_diagnostic, to_text_edit
+from kernel_forge.lsp.convert import from_range, path_of, to_diagnostic, to_text_edit, uri_of
 from kernel_forge.lsp.document import Document
-from kernel_forge.lsp.features.reading import current_findings
+from kernel_forge.lsp.features.reading import current_findings, sidecar_path
 from kernel_forge.lsp.features.verification import UNTRUSTED, VERIFY_COMMAND
 from kernel_forge.lsp.server import KernelForgeServer
 from kernel_forge.source import Kernel
@@ -24,12 +24,14 @@ def register(server: KernelForgeServer) -> None:
         ),
     )
     def code_action(ls: KernelForgeServer, params: lsp.CodeActionParams) -> list[lsp.CodeAction]:
-        document = ls.document(params.text_document.uri)
-        if document is None:
-            return []
-        where = from_range(params.range, document.line, ls.encoding)
+        path = path_of(params.text_document.uri)
+        where = from_range(params.range, ls.lines_of(path), ls.encoding)
         wanted = params.context.only
-        actions = [*_fixes(ls, document, where), *_kernel_actions(ls, document, where)]
+        document = ls.document(params.text_document.uri)
+        owners = [document] if document is not None else [d for d in ls.documents.values() if _is_beside(d, path)]
+        actions = [action for owner in owners for action in _fixes(ls, owner, path, where)]
+        if document is not None:
+            actions += _kernel_actions(ls, document, where)
         return [a for a in actions if not wanted or any(_within(a.kind, kind) for kind in wanted)]
 
 
@@ -37,10 +39,16 @@ def _within(kind: str | None, wanted: str) -> bool:
     return kind is not None and (kind == wanted or kind.startswith(f"{wanted}.") or wanted == "")
 
 
-def _fixes(server: KernelForgeServer, document: Document, where: Range) -> list[lsp.CodeAction]:
+def _is_beside(document: Document, path: str) -> bool:
+    """Whether ``path`` is the sidecar of the document."""
+    return str(sidecar_path(document.path)) == path
+
+
+def _fixes(server: KernelForgeServer, document: Document, path: str, where: Range) -> list[lsp.CodeAction]:
+    """The fixes at a place of the document or of its sidecar; each edits the file it is meant for."""
     actions = []
     for finding in current_findings(document):
-        if finding.path != document.path or not _touches(finding.range, where):
+        if finding.path != path or not _touches(finding.range, where):
             continue
         for fix in finding.fixes:
             actions.append(
@@ -49,7 +57,7 @@ def _fixes(server: KernelForgeServer, document: Document, where: Range) -> list[
                     kind=lsp.CodeActionKind.QuickFix,
                     diagnostics=[to_diagnostic(finding, server.lines_of, server.encoding)],
                     is_preferred=fix.preferred or None,
-                    edit=_edit(server, document, fix.edits),
+                    edit=_edit(server, document, fix.path or finding.path, fix.edits),
                 )
             )
     return actions
@@ -80,7 +88,7 @@ def _kernel_actions(server: KernelForgeServer, document: Document, where: Range)
         lsp.CodeAction(
             title=f"Add spec block for {kernel.name}{gaps}",
             kind=ADD_SPEC_KIND,
-            edit=_edit(server, document, (draft.edit,)),
+            edit=_edit(server, document, document.path, (draft.edit,)),
         )
     ]
 
@@ -105,11 +113,14 @@ def _touches(a: Range, b: Range) -> bool:
     return a.start <= b.end and b.start <= a.end
 
 
-def _edit(server: KernelForgeServer, document: Document, edits: tuple[TextEdit, ...]) -> lsp.WorkspaceEdit:
-    converted = [to_text_edit(edit, document.line, server.encoding) for edit in edits]
+def _edit(server: KernelForgeServer, document: Document, path: str, edits: tuple[TextEdit, ...]) -> lsp.WorkspaceEdit:
+    """Edits of the file at ``path``, which is the document or stands beside it (then without a version)."""
+    own = path == document.path
+    uri = document.uri if own else uri_of(path)
+    converted = [to_text_edit(edit, server.lines_of(path), server.encoding) for edit in edits]
     if server.supports(_has_document_changes):
-        identifier = lsp.OptionalVersionedTextDocumentIdentifier(uri=document.uri, version=document.version)
+        identifier = lsp.OptionalVersionedTextDocumentIdentifier(uri=uri, version=document.version if own else None)
         return lsp.WorkspaceEdit(
             document_changes=[lsp.TextDocumentEdit(text_document=identifier, edits=list(converted))]
         )
-    return lsp.WorkspaceEdit(changes={document.uri: converted})
+    return lsp.WorkspaceEdit(changes={uri: converted})

@@ -3,7 +3,7 @@
 Invariant: line N of the result is line N of the source, so that every message and address leads back.
 """
 
-from kernel_forge.devices.emulator.rewrite.declarations import Rewritten, rewrite
-from kernel_forge.devices.emulator.rewrite.shadow import HostCode, ShadowTree, shadow_sources
+from kernel_forge.devices.emulator.rewrite.rewriter import NOT_EMULATED, Rewritten, rewrite
+from kernel_forge.devices.emulator.rewrite.shadow import HostCode, ShadowTree, TooManyHeaders, shadow_sources
 
-__all__ = ["HostCode", "Rewritten", "ShadowTree", "rewrite", "shadow_sources"]
+__all__ = ["NOT_EMULATED", "HostCode", "Rewritten", "ShadowTree", "TooManyHeaders", "rewrite", "shadow_sources"]

@@ -1,11 +1,14 @@
-"""The copy of the user's file and its local headers that the host compiler sees."""
+"""The copy of the user's file and its local headers that the compilers see."""
 
+import os
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from kernel_forge.devices.emulator.rewrite.declarations import Rewritten, rewrite
+from kernel_forge.devices.compilers.messages import UserFile
+from kernel_forge.devices.emulator.rewrite.rewriter import Rewritten, rename_includes, rewrite
+from kernel_forge.domain.text import Location, Range
 
 HostCode = Callable[[str], tuple[tuple[int, int], ...]]
 """Text -> code point ranges (start, end) of host-only code, which is blanked."""
@@ -20,27 +23,31 @@ _REPLACED = frozenset({"cassert", "assert.h"})
 MAX_HEADERS = 500
 
 
+class TooManyHeaders(Exception):
+    """The file includes more local headers than are read; ``location`` is the include that was one too many."""
+
+    def __init__(self, location: Location) -> None:
+        super().__init__(f"more than {MAX_HEADERS} headers of the project are included")
+        self.location = location
+
+
 @dataclass
 class ShadowTree:
-    """Rewritten texts by file name in the build folder, the main file first.
+    """Texts by file name in the build folder, the main file first; includes among them go by these names.
 
     Attributes:
-        files: name in the build folder -> text.
-        originals: name in the build folder -> path of the original.
-        texts: path of the original -> its text.
-        device_texts: path of the original -> its text with host-only code blanked, main file first.
-        headers: name as included -> path of the local header it means.
-        dropped: (path, zero-based line, header) of includes that were left out.
-        dynamic_arrays: see :class:`~kernel_forge.devices.emulator.rewrite.declarations.Rewritten`.
+        files: name -> text rewritten for the host compiler.
+        device_files: name -> text as the user wrote it, host-only code blanked, for a CUDA compiler.
+        sources: name of a file in messages and line tables (absolute path) -> the user's file, host-only code blanked.
+        dropped: (path, zero-based line, header) of includes that were left out of ``files``.
+        settings: see :class:`~kernel_forge.devices.emulator.rewrite.rewriter.Rewritten`.
     """
 
     files: dict[str, str] = field(default_factory=dict)
-    originals: dict[str, str] = field(default_factory=dict)
-    texts: dict[str, str] = field(default_factory=dict)
-    device_texts: dict[str, str] = field(default_factory=dict)
-    headers: dict[str, str] = field(default_factory=dict)
+    device_files: dict[str, str] = field(default_factory=dict)
+    sources: dict[str, UserFile] = field(default_factory=dict)
     dropped: list[tuple[str, int, str]] = field(default_factory=list)
-    dynamic_arrays: list[tuple[str, str]] = field(default_factory=list)
+    settings: list[str] = field(default_factory=list)
 
 
 def shadow_sources(path: str, text: str, include_dirs: tuple[str, ...], host_code: HostCode, ours: Path) -> ShadowTree:
@@ -48,40 +55,47 @@ def shadow_sources(path: str, text: str, include_dirs: tuple[str, ...], host_cod
 
     A header is local when it is found beside the including file or in ``include_dirs`` (but not among
     ``ours``, the emulator's own headers). Includes that are found nowhere stay for the compiler to refuse.
+
+    Raises:
+        TooManyHeaders: see there.
     """
     tree = ShadowTree()
     names: dict[Path, str] = {}
+    aliases: dict[str, str] = {}
 
-    def add(original: Path, content: str) -> str:
-        name = f"{len(names)}_{original.name}"
-        names[original] = name
-        tree.files[name] = ""
-        tree.originals[name] = str(original)
-        tree.texts[str(original)] = content
-        blanked = _blank(content, host_code(content))
-        tree.device_texts[str(original)] = blanked
+    def add(original: Path, shown: str, content: str) -> str:
+        name = f"{len(names)}_{re.sub(r'[^A-Za-z0-9_.-]', '_', original.name)}"
+        names[original.resolve()] = name
+        tree.files[name] = tree.device_files[name] = ""
+        # A byte order mark would stand in the middle of the text that is compiled.
+        blanked = _blank(content, host_code(content)).removeprefix("\ufeff")
+        tree.sources[str(original)] = UserFile(shown, blanked)
+        local: dict[int, str] = {}  # line -> name of the local header that is included there
 
-        def on_include(header: str, quoted: bool) -> str | None:
+        def on_include(header: str, quoted: bool, line: int) -> str | None:
             if header in _REPLACED:
                 return ""
             found = _find(header, quoted, original, include_dirs)
-            if found is not None and not found.is_relative_to(ours) and len(names) < MAX_HEADERS:
-                tree.headers[header] = str(found)
-                if found not in names:
-                    add(found, found.read_text(encoding="utf-8", errors="replace"))
-                return f'#include "{names[found]}"'
+            if found is not None and not found.resolve().is_relative_to(ours):
+                if found.resolve() not in names:
+                    if len(names) > MAX_HEADERS:
+                        raise TooManyHeaders(Location(shown, Range.of_line(line)))
+                    add(found, str(found), found.read_text(encoding="utf-8", errors="replace"))
+                local[line] = names[found.resolve()]
+                return f'#include "{local[line]}"'
             if found is None and _LIBRARIES.match(header) and not (ours / header).exists():
-                tree.dropped.append((str(original), _line_of(content, header), header))
+                tree.dropped.append((shown, line, header))
                 return ""
             return None
 
-        rewritten: Rewritten = rewrite(blanked, on_include)
+        rewritten: Rewritten = rewrite(blanked, on_include, aliases)
         quoted_path = str(original).replace("\\", "\\\\").replace('"', '\\"')
         tree.files[name] = f'#line 1 "{quoted_path}"\n{rewritten.text}'
-        tree.dynamic_arrays.extend(rewritten.dynamic_arrays)
+        tree.device_files[name] = f'#line 1 "{quoted_path}"\n{rename_includes(blanked, local)}'
+        tree.settings.extend(rewritten.settings)
         return name
 
-    add(Path(path), text)
+    add(Path(os.path.abspath(path)), path, text)  # noqa: PTH100 -- Path.absolute() keeps `..`
     return tree
 
 
@@ -100,12 +114,7 @@ def _blank(text: str, ranges: tuple[tuple[int, int], ...]) -> str:
 def _find(header: str, quoted: bool, includer: Path, include_dirs: tuple[str, ...]) -> Path | None:
     folders = [includer.parent] if quoted else []
     for folder in [*folders, *(Path(d) for d in include_dirs)]:
-        candidate = folder / header
+        candidate = Path(os.path.abspath(folder / header))  # noqa: PTH100 -- as above
         if candidate.is_file():
-            return candidate.resolve()
+            return candidate
     return None
-
-
-def _line_of(text: str, header: str) -> int:
-    offset = text.find(header)
-    return text.count("\n", 0, max(0, offset))

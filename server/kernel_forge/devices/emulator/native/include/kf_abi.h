@@ -49,13 +49,12 @@ size_t kf_dynamic_shared_bytes();
 void* kf_shared_variable(const void* key, const char* name, size_t bytes, size_t align);
 
 // ---- progress and ends ----------------------------------------------------------------------------------
-void kf_spin();                       // called by atomics and volatile loops: lets other threads run
+void kf_spin();                       // called by atomics, sleeps and fences: lets other threads and blocks run
 void kf_fence();
 long long kf_clock();
 [[noreturn]] void kf_unsupported(const char* what, int line, const char* file);   // -> Unavailable
 [[noreturn]] void kf_assert_failed(const char* expression, int line, const char* file);
 [[noreturn]] void kf_trap(int line, const char* file);
-[[noreturn]] void kf_exit_thread();
 int kf_printf(const char* format, ...) __attribute__((format(printf, 1, 2)));
 void* kf_device_malloc(size_t bytes);
 void kf_device_free(void* pointer);

@@ -1,12 +1,8 @@
-// Blocks over OS threads, CUDA threads as fibers, and the barriers of a block.
-#include <sched.h>
-#include <sys/mman.h>
-
+// One block: CUDA threads as fibers, and their barriers.
 #include <algorithm>
-#include <cstdlib>
 #include <numeric>
-#include <thread>
 
+#include "dispatch.h"
 #include "report.h"
 #include "state.h"
 
@@ -19,14 +15,7 @@ __thread Worker* worker = nullptr;
 
 namespace {
 
-constexpr size_t kPage = 4096;
-constexpr size_t kStack = 64 * 1024;  // of which the lowest page is a guard
-
 void run_threads();
-
-void shuffle(std::vector<uint32_t>& v, uint64_t& state) {
-  for (size_t i = v.size(); i > 1; --i) std::swap(v[i - 1], v[mix(++state) % i]);
-}
 
 int new_fiber(Worker& w) {
   int id;
@@ -36,11 +25,12 @@ int new_fiber(Worker& w) {
   } else {
     id = static_cast<int>(w.fibers.size());
     auto* fiber = new Fiber;
-    fiber->stack = w.stacks + static_cast<size_t>(id) * kStack;
-    mprotect(fiber->stack, kPage, PROT_NONE);
+    fiber->stack = open_stack(w, static_cast<size_t>(id));
     w.fibers.push_back(fiber);
   }
-  prepare_context(w.fibers[id]->context, w.fibers[id]->stack + kPage, kStack - kPage, run_threads);
+  // Stacks that began at the same offset in their pages would compete for the same few lines of the cache.
+  size_t bytes = kStackBytes - static_cast<size_t>(id) % 16 * 192;
+  prepare_context(w.fibers[id]->context, w.fibers[id]->stack, bytes, run_threads);
   return id;
 }
 
@@ -77,6 +67,7 @@ void release_barrier(Worker& w) {
   }
   w.result_count = w.sum_true, w.result_or = w.any_true, w.result_and = w.all_true;
   w.at_barrier = 0;
+  pass_time(w, kSpinUnits);
   if (settings.order == Order::kRandom) shuffle(w.order, w.random);
   for (uint32_t i : w.order)
     if (w.threads[i].state == State::kAtBarrier) {
@@ -89,6 +80,7 @@ void finish_thread(Worker& w) {
   Thread& t = w.threads[w.current];
   t.state = State::kDone;
   ++w.done;
+  w.idle = 0;
   lane_exited(w, t);
   if (w.at_barrier && w.at_barrier + w.done == w.threads.size()) release_barrier(w);
 }
@@ -101,8 +93,11 @@ void run_threads() {
     if (w.next_fresh < w.threads.size()) {
       uint32_t i = w.order[w.next_fresh++];
       w.threads[i].fiber = self;
+      w.idle = 0;
       set_current(w, i);
+      w.inside = false;
       w.launch->invoke(w.launch->args);
+      w.inside = true;
       finish_thread(*worker);
     }
     // This fiber holds no suspended thread now.
@@ -119,13 +114,14 @@ void run_threads() {
       switch_context(w.fibers[self]->context, w.main);
       continue;
     }
-    report_stall(w);
+    if (!release_held(w)) report_stall(w);
   }
 }
 
-uint64_t block_at(const Launch& launch, uint64_t n) {
-  if (!launch.block_order.empty()) return launch.block_order[n];
-  return settings.order == Order::kReverse ? launch.blocks - 1 - n : n;
+}  // namespace
+
+void shuffle(std::vector<uint32_t>& v, uint64_t& state) {
+  for (size_t i = v.size(); i > 1; --i) std::swap(v[i - 1], v[mix(++state) % i]);
 }
 
 void prepare_worker(Worker& w, Launch& launch) {
@@ -143,15 +139,7 @@ void prepare_worker(Worker& w, Launch& launch) {
     t.lane = i & 31, t.warp = static_cast<uint16_t>(i >> 5);
     w.warps[t.warp].existing |= 1u << t.lane;
   }
-  w.stacks_bytes = (n + 1) * kStack;
-  void* map = mmap(nullptr, w.stacks_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
-                   -1, 0);
-  if (map == MAP_FAILED) {
-    claim_end();
-    Line("memory-limit").text("message", "no memory for the stacks of the threads").write();
-    end_run();
-  }
-  w.stacks = static_cast<char*>(map);
+  reserve_stacks(w, n + 1);
   kf_block_dim = launch.block, kf_grid_dim = launch.grid;
 }
 
@@ -161,6 +149,7 @@ void run_block(Worker& w, uint64_t linear) {
   kf_block_idx = block_index(*w.launch, linear);
   w.next_fresh = w.done = w.at_barrier = 0;
   w.ready_head = w.ready_count = 0;
+  w.held.clear();
   w.barrier_diverged = false;
   w.random = mix(settings.order_seed) ^ mix(linear + 1);
   if (settings.order == Order::kRandom) {
@@ -173,41 +162,22 @@ void run_block(Worker& w, uint64_t linear) {
     warp.runnable = __builtin_popcount(warp.existing);
     reset_meetings(warp);
   }
-  begin_block_memory(w);
+  w.fresh_first = false;
+  begin_interleaving(w);
+  w.spins = 0, w.idle = 0;
+  w.next_turn = 0, w.turns = 0;
   int fiber = new_fiber(w);
   w.current_fiber = fiber;
   switch_context(w.main, w.fibers[fiber]->context);
   end_block_memory(w);
 }
 
-void work(Launch& launch) {
-  Worker w;
-  worker = &w;
-  give_signal_stack();
-  prepare_worker(w, launch);
-  if (launch.cooperative) {
-    run_block(w, block_at(launch, launch.next++));
-    std::lock_guard<std::mutex> lock(launch.grid_mutex);
-    ++launch.grid_finished;
-    launch.grid_met.notify_all();
-  } else {
-    for (uint64_t n; (n = launch.next++) < launch.blocks;) run_block(w, block_at(launch, n));
-  }
+void release_worker(Worker& w) {
   for (auto* fiber : w.fibers) delete fiber;
-  munmap(w.stacks, w.stacks_bytes);
+  release_stacks(w);
+  release_block_memory();
   for (auto& warp : w.warps)
     for (auto* meeting : warp.meetings) delete meeting;
-  worker = nullptr;
-  forget_worker();
-}
-
-}  // namespace
-
-uint64_t mix(uint64_t x) {
-  x += 0x9e3779b97f4a7c15u;
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-  return x ^ (x >> 31);
 }
 
 kf_dim3 block_index(const Launch& launch, uint64_t n) {
@@ -220,9 +190,9 @@ void make_ready(Worker& w, uint32_t i) {
   w.ready[(w.ready_head + w.ready_count++) % w.ready.size()] = i;
 }
 
-void yield_to_others(Worker& w, bool fresh_first) {
+void yield_to_others(Worker& w) {
   int self = w.current, self_fiber = w.current_fiber;
-  if (w.ready_count && !(fresh_first && w.next_fresh < w.threads.size())) {
+  if (w.ready_count && !(w.fresh_first && w.next_fresh < w.threads.size())) {
     uint32_t i = take_ready(w);
     set_current(w, i);
     if (static_cast<int>(i) != self) switch_context(w.fibers[self_fiber]->context, w.fibers[w.current_fiber]->context);
@@ -233,34 +203,49 @@ void yield_to_others(Worker& w, bool fresh_first) {
     switch_context(w.fibers[self_fiber]->context, w.fibers[w.current_fiber]->context);
     return;
   }
-  report_stall(w);
+  if (!release_held(w)) report_stall(w);
+  yield_to_others(w);
 }
 
-void run_launch(Launch& launch) {
-  if (settings.order == Order::kRandom && launch.blocks <= (1u << 22)) {
-    launch.block_order.resize(launch.blocks);
-    std::iota(launch.block_order.begin(), launch.block_order.end(), 0u);
-    uint64_t state = mix(settings.order_seed ^ 0xb10c);
-    shuffle(launch.block_order, state);
-  }
-  // Blocks of a cooperative launch are all alive at once, each on an OS thread of its own.
-  uint64_t count = launch.cooperative ? launch.blocks : std::min<uint64_t>(settings.workers, launch.blocks);
-  std::vector<std::thread> others;
-  for (uint64_t i = 0; i < count; ++i) others.emplace_back([&launch] { work(launch); });
-  for (auto& thread : others) thread.join();
+bool release_held(Worker& w) {
+  if (w.held.empty()) return false;
+  shuffle(w.held, w.random);
+  for (uint32_t i : w.held) make_ready(w, i);
+  w.held.clear();
+  return true;
 }
 
-}  // namespace kf
+void pass_time(Worker& w, uint64_t units) {
+  constexpr uint64_t kShortest = 4096 * kSpinUnits, kPerThread = 512 * kSpinUnits;
+  w.idle += units;
+  if (w.idle < std::max(kShortest, kPerThread * (w.ready_count + 1))) return;
+  w.idle = 0;
+  // Those held back first: what is waited for may be up to them, and they may be on their way to a mask.
+  bool settled = false;
+  if (!release_held(w))
+    for (unsigned warp = 0; warp < w.warps.size(); ++warp) settled |= settle_active_masks(w, warp);
+  if (!settled) w.launch->dispatcher->park(w);
+}
 
-using namespace kf;
+bool let_others_run(Worker& w) {
+  if (w.ready_count == 0 && w.next_fresh >= w.threads.size() && !release_held(w)) return false;
+  make_ready(w, static_cast<uint32_t>(w.current));
+  w.fresh_first = true;  // what it waits for may be up to threads that have not begun
+  yield_to_others(w);
+  return true;
+}
 
-extern "C" {
+void preempt(Worker& w) {
+  bool alone = w.ready_count == 0 && w.next_fresh >= w.threads.size();
+  pass_time(w, (alone ? 4096 : 512) * kSpinUnits);
+  let_others_run(w);
+}
 
-int kf_block_barrier(int reduction, int predicate, int line, const char* file) {
+int block_barrier(int reduction, int predicate, Site site) {
   Worker& w = *worker;
   Thread& t = w.threads[w.current];
   t.state = State::kAtBarrier;
-  t.site = {file, line};
+  t.site = site;
   if (w.at_barrier == 0) {
     w.barrier_site = t.site;
     w.sum_true = 0, w.any_true = false, w.all_true = true;
@@ -275,53 +260,33 @@ int kf_block_barrier(int reduction, int predicate, int line, const char* file) {
   return reduction == 1 ? w.result_count : reduction == 2 ? w.result_or : w.result_and;
 }
 
-void kf_grid_barrier(int line, const char* file) {
-  Worker& w = *worker;
-  Launch& launch = *w.launch;
-  if (!launch.cooperative) {
-    claim_end();
-    Line("configuration").text("message", "grid.sync() needs a cooperative launch (cooperative = true)").write();
-    end_run();
-  }
-  // The block meets; then its first thread meets the other blocks; then the block goes on.
-  kf_block_barrier(0, 1, line, file);
-  if (w.current == static_cast<int>(w.order[0])) {
-    std::unique_lock<std::mutex> lock(launch.grid_mutex);
-    uint64_t generation = launch.grid_generation;
-    if (++launch.grid_arrived == launch.blocks) {
-      launch.grid_arrived = 0;
-      ++launch.grid_generation;
-      launch.grid_met.notify_all();
-    } else {
-      launch.grid_met.wait(lock, [&] { return launch.grid_generation != generation || launch.grid_finished; });
-      if (launch.grid_generation == generation) {
-        claim_end();
-        Line end("deadlock");
-        end.thread(kf_block_idx, kf_thread_idx).open_list("sites");
-        end.site(file, line, static_cast<int>(w.threads.size()), kf_thread_idx).close_list().write();
-        end_run();
-      }
-    }
-  }
-  kf_block_barrier(0, 1, line, file);
+}  // namespace kf
+
+using namespace kf;
+
+extern "C" {
+
+int kf_block_barrier(int reduction, int predicate, int line, const char* file) {
+  Inside inside;
+  return block_barrier(reduction, predicate, {file, line});
 }
 
 void kf_spin() {
-  Worker* w = worker;
-  if (!w || w->current < 0) return;
+  if (!worker || worker->current < 0) return;
+  Inside inside;
+  Worker& w = *worker;
   // In random order, let others in between a plain read and the atomic that follows it, where updates get lost.
-  bool interrupt = settings.order == Order::kRandom && mix(++w->random) % 4 != 0;
-  if (!interrupt && ++w->spins < 256) return;
-  w->spins = 0;
-  if (w->ready_count == 0 && w->next_fresh >= w->threads.size()) {
-    sched_yield();
-    return;
-  }
-  make_ready(*w, static_cast<uint32_t>(w->current));
-  yield_to_others(*w, true);  // what it waits for may be up to a thread that has not begun
+  bool interrupt = settings.order == Order::kRandom && mix(++w.random) % 4 != 0;
+  pass_time(w, kSpinUnits);
+  if (!interrupt && ++w.spins < 256) return;
+  w.spins = 0;
+  let_others_run(w);
 }
 
-void kf_fence() { std::atomic_thread_fence(std::memory_order_seq_cst); }
+void kf_fence() {
+  kf_spin();  // loops that wait for plain memory have one
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+}
 
 unsigned kf_lane_id() { return worker->threads[worker->current].lane; }
 unsigned kf_warp_id() { return worker->threads[worker->current].warp; }

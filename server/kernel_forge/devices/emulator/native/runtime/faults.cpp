@@ -1,27 +1,15 @@
-// Signals: faulting accesses, the time limit, and the watch that tells who wrote an element.
-#include <errno.h>
-#include <pthread.h>
+// Signals: accesses that fault, and the sanitizer's calls for those that are misaligned.
 #include <signal.h>
 #include <sys/mman.h>
-#include <time.h>
 #include <ucontext.h>
-#include <unistd.h>
 
-#include <algorithm>
 #include <cstdio>
 #include <cstring>
-#include <thread>
 
 #include "report.h"
 #include "state.h"
 
 namespace kf {
-
-namespace {
-
-constexpr size_t kPage = 4096;
-constexpr uintptr_t kNullLimit = 64 * 1024;
-constexpr int kClockSignal = SIGUSR1;
 
 void* pc_of(void* context) {
   auto* uc = static_cast<ucontext_t*>(context);
@@ -35,65 +23,34 @@ void* pc_of(void* context) {
 #endif
 }
 
+namespace {
+
+constexpr uintptr_t kNullLimit = 64 * 1024;
+
 // 1 write, 0 read, -1 unknown.
 int is_write(void* context) {
+  auto* uc = static_cast<ucontext_t*>(context);
 #if defined(__x86_64__)
-  return static_cast<ucontext_t*>(context)->uc_mcontext.gregs[REG_ERR] >> 1 & 1;  // page-fault error code, bit 1
+  return uc->uc_mcontext.gregs[REG_ERR] >> 1 & 1;  // page-fault error code, bit 1
+#elif defined(__aarch64__)
+  // Records follow each other, each with magic number and size; that of the fault holds the syndrome register,
+  // whose bit 6 tells writes (WnR) where its class is a data abort.
+  constexpr uint32_t kSyndromeMagic = 0x45535201, kDataAbort = 0x24;
+  auto* p = reinterpret_cast<unsigned char*>(uc->uc_mcontext.__reserved);
+  for (uint32_t head[2];; p += head[1]) {
+    memcpy(head, p, sizeof head);
+    if (head[0] == 0 || head[1] == 0) return -1;
+    if (head[0] != kSyndromeMagic) continue;
+    uint64_t syndrome;
+    memcpy(&syndrome, p + 8, sizeof syndrome);
+    return syndrome >> 26 == kDataAbort ? static_cast<int>(syndrome >> 6 & 1) : -1;
+  }
 #else
-  (void)context;
+  (void)uc;
   return -1;
 #endif
 }
 
-// ---- watch ------------------------------------------------------------------------------------------
-struct Watch {
-  char* base = nullptr;
-  size_t bytes = 0;
-  char* page = nullptr;
-  size_t page_bytes = 0;
-  bool stepping = false;
-  bool touches = false;  // the access being stepped begins inside the watched bytes
-  void* step_pc = nullptr;
-  unsigned char before[32];
-  bool hit = false;
-  void* hit_pc = nullptr;
-  kf_dim3 hit_block{}, hit_thread{};
-} watch;
-
-bool begin_watched_step(void* context, char* address) {
-#if defined(__x86_64__)
-  if (!watch.base || watch.stepping || address < watch.page || address >= watch.page + watch.page_bytes) return false;
-  memcpy(watch.before, watch.base, watch.bytes);
-  watch.stepping = true;
-  watch.touches = address >= watch.base && address < watch.base + watch.bytes;
-  watch.step_pc = pc_of(context);
-  mprotect(watch.page, watch.page_bytes, PROT_READ | PROT_WRITE);
-  static_cast<ucontext_t*>(context)->uc_mcontext.gregs[REG_EFL] |= 0x100;  // trap flag: one instruction
-  return true;
-#else
-  (void)context, (void)address;
-  return false;
-#endif
-}
-
-void on_step(int, siginfo_t*, void* context) {
-#if defined(__x86_64__)
-  if (!watch.stepping) return;
-  watch.stepping = false;
-  static_cast<ucontext_t*>(context)->uc_mcontext.gregs[REG_EFL] &= ~0x100ll;
-  if (watch.touches || memcmp(watch.before, watch.base, watch.bytes) != 0) {
-    watch.hit = true;
-    watch.hit_pc = watch.step_pc;
-    watch.hit_block = kf_block_idx;
-    watch.hit_thread = kf_thread_idx;
-  }
-  mprotect(watch.page, watch.page_bytes, PROT_READ);
-#else
-  (void)context;
-#endif
-}
-
-// ---- faults -----------------------------------------------------------------------------------------
 void on_fault(int signal, siginfo_t* info, void* context) {
   auto* address = static_cast<char*>(info->si_addr);
   if (signal == SIGSEGV && begin_watched_step(context, address)) return;
@@ -126,6 +83,7 @@ void on_fault(int signal, siginfo_t* info, void* context) {
   }
   line.text("kind", kind).address("pc", pc_of(context)).address("address", address);
   if (write >= 0) line.number("write", write);
+  if (!strcmp(kind, "stack-overflow")) line.number("bytes", kStackBytes);
   if (near && signal != SIGFPE && signal != SIGILL) {
     if (region.shared)
       line.text("shared", region.shared);
@@ -138,28 +96,6 @@ void on_fault(int signal, siginfo_t* info, void* context) {
   end_run();
 }
 
-// ---- time limit -------------------------------------------------------------------------------------
-std::mutex workers_mutex;
-std::vector<pthread_t> running_workers;
-
-void on_clock(int, siginfo_t*, void* context) {
-  claim_end();
-  Line line("timeout");
-  line.address("pc", pc_of(context));
-  Worker* w = worker;
-  if (w && w->current >= 0) line.thread(kf_block_idx, kf_thread_idx);
-  line.open_list("sites");
-  if (w) {
-    int listed = 0;
-    for (auto& t : w->threads) {
-      bool waits = t.state == State::kAtBarrier || t.state == State::kAtWarp;
-      if (waits && t.site.file && listed++ < 1) line.site(t.site.file, t.site.line, 1, t.index);
-    }
-  }
-  line.close_list().write();
-  end_run();
-}
-
 }  // namespace
 
 void install_fault_handlers() {
@@ -168,10 +104,8 @@ void install_fault_handlers() {
   sigfillset(&action.sa_mask);
   action.sa_sigaction = on_fault;
   for (int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL}) sigaction(signal, &action, nullptr);
-  action.sa_sigaction = on_step;
-  sigaction(SIGTRAP, &action, nullptr);
-  action.sa_sigaction = on_clock;
-  sigaction(kClockSignal, &action, nullptr);
+  // A file that outgrows its limit is an error of the write, not the end of the process.
+  signal(SIGXFSZ, SIG_IGN);
   give_signal_stack();
 }
 
@@ -182,53 +116,6 @@ void give_signal_stack() {
   alternate.ss_sp = stack;
   alternate.ss_size = bytes;
   sigaltstack(&alternate, nullptr);
-  std::lock_guard<std::mutex> lock(workers_mutex);
-  running_workers.push_back(pthread_self());
-}
-
-void forget_worker() {
-  std::lock_guard<std::mutex> lock(workers_mutex);
-  running_workers.erase(std::remove_if(running_workers.begin(), running_workers.end(),
-                                       [](pthread_t t) { return pthread_equal(t, pthread_self()); }),
-                        running_workers.end());
-}
-
-void start_clock() {
-  double limit = settings.time_limit;
-  std::thread([limit] {
-    timespec rest{static_cast<time_t>(limit), static_cast<long>((limit - static_cast<double>(static_cast<time_t>(limit))) * 1e9)};
-    while (nanosleep(&rest, &rest) != 0 && errno == EINTR) {
-    }
-    // The last worker that began is the likeliest to be busy; the main thread only waits.
-    {
-      std::lock_guard<std::mutex> lock(workers_mutex);
-      if (!running_workers.empty()) pthread_kill(running_workers.back(), kClockSignal);
-    }
-    sleep(1);
-    claim_end();
-    Line("timeout").open_list("sites").close_list().write();
-    end_run();
-  }).detach();
-}
-
-void set_watch(char* base, size_t bytes) {
-  watch.base = base;
-  watch.bytes = std::min(bytes, sizeof watch.before);
-  auto first = reinterpret_cast<uintptr_t>(base) / kPage * kPage;
-  auto last = (reinterpret_cast<uintptr_t>(base) + watch.bytes + kPage - 1) / kPage * kPage;
-  watch.page = reinterpret_cast<char*>(first);
-  watch.page_bytes = last - first;
-}
-
-void protect_watch() {
-#if defined(__x86_64__)
-  if (watch.base) mprotect(watch.page, watch.page_bytes, PROT_READ);
-#endif
-}
-
-void report_watch() {
-  if (!watch.base || !watch.hit) return;
-  Line("watch").address("pc", watch.hit_pc).thread(watch.hit_block, watch.hit_thread).write();
 }
 
 }  // namespace kf

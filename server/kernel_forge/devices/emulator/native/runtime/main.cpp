@@ -15,6 +15,7 @@
 #include <memory>
 #include <sstream>
 
+#include "dispatch.h"
 #include "report.h"
 #include "state.h"
 
@@ -89,8 +90,10 @@ void check_launch(const Launch& l) {
     refuse("grid " + text(l.grid) + ": x is at most 2147483647, y and z 65535");
   if (l.shared_bytes > 227 * 1024)
     refuse(std::to_string(l.shared_bytes) + " bytes of dynamic shared memory; the largest GPU has 232448");
-  if (l.cooperative && l.blocks > 1024)
-    refuse(std::to_string(l.blocks) + " blocks in a cooperative launch; a GPU must hold them all at once");
+  if (l.cooperative && (l.blocks > kMostResidentBlocks || l.blocks * threads > kMostResidentThreads))
+    refuse(std::to_string(l.blocks) + " blocks of " + std::to_string(threads) +
+           " threads in a cooperative launch; a GPU must hold them all at once, and the largest holds " +
+           std::to_string(kMostResidentBlocks) + " blocks and " + std::to_string(kMostResidentThreads) + " threads");
 }
 
 struct Job {
@@ -225,44 +228,40 @@ Job read_job(const char* path) {
 }
 
 void limit_resources(const Job& job) {
-  rlimit address{}, core{0, 0};
+  rlimit core{0, 0};
   // No file may grow beyond what this run itself writes: its outputs, its text and its report.
   rlim_t largest = settings.output_limit + (1 << 20);
   for (auto& item : job.buffers) largest = std::max<rlim_t>(largest, item->region.bytes);
   rlimit files{largest, largest};
   setrlimit(RLIMIT_FSIZE, &files);
-  getrlimit(RLIMIT_AS, &address);
-  // Buffers are mapped already; what a kernel maps beyond them is bounded.
-  size_t used = 0;
-  std::ifstream statm("/proc/self/statm");
-  size_t pages = 0;
-  if (statm >> pages) used = pages * 4096;
-  address.rlim_cur = used + settings.memory_limit;
-  setrlimit(RLIMIT_AS, &address);
   setrlimit(RLIMIT_CORE, &core);
 }
 
 }  // namespace
 
 int main(int count, char** arguments) {
+  pid_t parent = getppid();
   prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() != parent) return 2;  // it died before it could have taken us along
   if (count != 2) {
     fprintf(stderr, "usage: kernel JOB (started by Kernel Forge)\n");
     return 2;
   }
   install_fault_handlers();
+  install_clock_handlers();
   Job job = read_job(arguments[1]);
   for (auto& item : job.buffers)
     if (!item->symbol) {
       buffer_regions().push_back(item->region);
       if (!item->region.writable)
-        mprotect(item->region.map + kGuardBytes, item->region.map_bytes - 2 * kGuardBytes, PROT_READ);
-      if (item->region.bytes == 0) mprotect(item->region.map, item->region.map_bytes, PROT_NONE);
+        protect(item->region.map + kGuardBytes, item->region.map_bytes - 2 * kGuardBytes, PROT_READ);
+      if (item->region.bytes == 0) protect(item->region.map, item->region.map_bytes, PROT_NONE);
     }
   if (job.watch_buffer >= 0) {
     settings.workers = 1;
+    install_watch_handler();
     auto& watched = *job.buffers.at(static_cast<size_t>(job.watch_buffer));
-    if (!watched.symbol) set_watch(watched.region.base + job.watch_offset, job.watch_bytes);
+    set_watch(watched.region.base + job.watch_offset, job.watch_bytes);
   }
   limit_resources(job);
   start_clock();
@@ -270,7 +269,7 @@ int main(int count, char** arguments) {
   auto start = std::chrono::steady_clock::now();
   for (auto& item : job.launches) run_launch(item->launch);
   double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  forget_worker();  // the clock must not interrupt what is only handing its results over
+  stop_clock();  // it must not interrupt what is only handing its results over
   claim_end();
   for (size_t i = 0; i < job.buffers.size(); ++i) {
     auto& item = *job.buffers[i];

@@ -1,5 +1,6 @@
 // Memory a kernel may touch: every piece ends at a page that faults, and carries poison around it.
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <cstdio>
 #include <cstring>
@@ -11,7 +12,6 @@ namespace kf {
 
 namespace {
 
-constexpr size_t kPage = 4096;
 constexpr size_t kSharedLimit = 227 * 1024;  // most shared memory a block can have, sm_90
 constexpr uint64_t kSharedSalt = 0x5a4ed;
 
@@ -28,16 +28,6 @@ struct SharedMemory {
   size_t static_bytes = 0;
 };
 thread_local SharedMemory shared;
-
-// Every shared region of every worker, for the fault handler (append only, never reallocated).
-constexpr int kMaxRegions = 4096;
-Region shared_regions[kMaxRegions];
-std::atomic<int> shared_region_count{0};
-
-void publish(const Region& region) {
-  int i = shared_region_count.fetch_add(1);
-  if (i < kMaxRegions) shared_regions[i] = region;
-}
 
 size_t round_up(size_t n, size_t to) { return (n + to - 1) / to * to; }
 
@@ -61,24 +51,30 @@ uint64_t shared_salt(const Worker& w) { return mix(w.block + 1) ^ kSharedSalt; }
 
 }  // namespace
 
+size_t page_size() {
+  static const auto bytes = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  return bytes;
+}
+
+void protect(void* base, size_t bytes, int access) {
+  if (bytes && mprotect(base, bytes, access) != 0)
+    end_for_lack_of("guard pages for so many pieces of memory at once (vm.max_map_count is too low)");
+}
+
 Region allocate_guarded(size_t bytes, size_t align) {
   // [guard][poison ... body][guard]: the body ends at the upper guard up to the alignment's slack.
   size_t body = round_up(bytes, align < 16 ? 16 : align);
-  size_t pages = round_up(body ? body : 1, kPage);
+  size_t pages = round_up(body ? body : 1, page_size());
   size_t map_bytes = pages + 2 * kGuardBytes;
   void* map = mmap(nullptr, map_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (map == MAP_FAILED) {
-    claim_end();
-    Line("memory-limit").text("message", "the buffers of this run do not fit into the memory limit").write();
-    end_run();
-  }
+  if (map == MAP_FAILED) end_for_lack_of("address space for the buffers of this run");
   Region region;
   region.map = static_cast<char*>(map);
   region.map_bytes = map_bytes;
   region.base = region.map + map_bytes - kGuardBytes - body;
   region.bytes = bytes;
-  mprotect(region.map, kGuardBytes, PROT_NONE);
-  mprotect(region.map + map_bytes - kGuardBytes, kGuardBytes, PROT_NONE);
+  protect(region.map, kGuardBytes, PROT_NONE);
+  protect(region.map + map_bytes - kGuardBytes, kGuardBytes, PROT_NONE);
   return region;
 }
 
@@ -88,10 +84,15 @@ static unsigned char poison_byte(uint64_t pattern, size_t i) {
 }
 
 static uint64_t poison_pattern(uint64_t salt) {
-  // Even seeds: NaN as half, bfloat16 and float32, 2^1021 as float64. Odd seeds: large finite numbers (half 1e4,
-  // float32 1e30, float64 1e237). Low bits differ from seed to seed.
-  uint64_t low = mix(settings.poison_seed * 2 + 1 + salt) & 0x003f003f003f003fu;
-  return settings.poison_seed % 2 ? 0x7140714071407140u | low : 0x7fc07fc07fc07fc0u | low;
+  // Even seeds: NaN as half, bfloat16 and float32, 2^1021 or so as float64. Odd seeds: large finite numbers (half
+  // 1e4, float32 6e29, float64 1e235). Any two of 256 consecutive seeds differ in every 16 bits.
+  uint64_t pattern = 0;
+  for (int lane = 0; lane < 4; ++lane) {
+    uint64_t variant = (mix(salt * 4 + static_cast<uint64_t>(lane)) + settings.poison_seed / 2) & 0x7f;
+    uint64_t nan = 0x7fc0 | (variant & 0x3f) | (variant & 0x40) << 9;  // the sign is the seventh bit
+    pattern |= (settings.poison_seed % 2 ? 0x7100 | variant : nan) << (16 * lane);
+  }
+  return pattern;
 }
 
 void fill_poison(void* base, size_t bytes, uint64_t salt) {
@@ -135,9 +136,10 @@ bool find_region(const void* address, Region& found) {
   auto inside = [&](const Region& r) { return r.map && p >= r.map && p < r.map + r.map_bytes; };
   for (auto& r : buffer_regions())
     if (inside(r)) return found = r, true;
-  int count = shared_region_count.load();
-  for (int i = 0; i < count && i < kMaxRegions; ++i)
-    if (inside(shared_regions[i])) return found = shared_regions[i], true;
+  // Of shared memory, that of the block which faults.
+  if (inside(shared.dynamic)) return found = shared.dynamic, true;
+  for (auto& v : shared.variables)
+    if (inside(v.region)) return found = v.region, true;
   // Far outside of everything: the nearest buffer within 1 MiB is the likely one.
   constexpr size_t kNear = 1 << 20;
   size_t best = kNear;
@@ -149,7 +151,11 @@ bool find_region(const void* address, Region& found) {
   return any;
 }
 
-void begin_block_memory(Worker&) {}
+void release_block_memory() {
+  if (shared.dynamic.map) munmap(shared.dynamic.map, shared.dynamic.map_bytes);
+  for (auto& v : shared.variables) munmap(v.region.map, v.region.map_bytes);
+  shared = SharedMemory{};
+}
 
 void end_block_memory(Worker& w) {
   if (shared.dynamic_serial == w.block_serial && shared.dynamic.map)
@@ -186,16 +192,17 @@ extern "C" {
 size_t kf_dynamic_shared_bytes() { return worker->launch->shared_bytes; }
 
 void* kf_dynamic_shared() {
+  Inside inside;
   Worker& w = *worker;
   if (!shared.dynamic.map) {
     shared.dynamic = allocate_guarded(w.launch->shared_bytes, 128);
     shared.dynamic.shared = "dynamic shared memory";
-    publish(shared.dynamic);
   }
   return enter_block(w, shared.dynamic, shared.dynamic_serial);
 }
 
 void* kf_shared_variable(const void* key, const char* name, size_t bytes, size_t align) {
+  Inside inside;
   Worker& w = *worker;
   for (auto& v : shared.variables)
     if (v.key == key) return enter_block(w, v.region, v.serial);
@@ -204,7 +211,6 @@ void* kf_shared_variable(const void* key, const char* name, size_t bytes, size_t
     too_much_shared(shared.static_bytes + w.launch->shared_bytes);
   SharedVariable v{key, allocate_guarded(bytes, align), 0};
   v.region.shared = name;
-  publish(v.region);
   shared.variables.push_back(v);
   return enter_block(w, shared.variables.back().region, shared.variables.back().serial);
 }

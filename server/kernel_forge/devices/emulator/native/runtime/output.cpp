@@ -37,6 +37,7 @@ using namespace kf;
 extern "C" {
 
 int kf_printf(const char* format, ...) {
+  Inside inside;
   char text[4096];
   va_list arguments;
   va_start(arguments, format);
@@ -80,6 +81,7 @@ long long kf_clock() {
 }
 
 void* kf_device_malloc(size_t bytes) {
+  Inside inside;
   std::lock_guard<std::mutex> lock(heap_mutex);
   if (heap_bytes + bytes > kHeapLimit) return nullptr;
   void* pointer = malloc(bytes ? bytes : 1);
@@ -91,6 +93,7 @@ void* kf_device_malloc(size_t bytes) {
 }
 
 void kf_device_free(void* pointer) {
+  Inside inside;
   std::lock_guard<std::mutex> lock(heap_mutex);
   auto it = heap().find(pointer);
   if (it == heap().end()) return;

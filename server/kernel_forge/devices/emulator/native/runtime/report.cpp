@@ -7,6 +7,8 @@
 #include <cstdio>
 #include <cstring>
 
+#include "state.h"
+
 namespace kf {
 
 namespace {
@@ -131,6 +133,8 @@ void Line::write() {
 }
 
 void claim_end() {
+  if (worker) worker->inside = true;  // the clock must not leave this OS thread to another CUDA thread now
+  release_watch();
   if (!ended.test_and_set()) return;
   for (;;) pause();
 }

@@ -55,19 +55,27 @@ Meeting& meeting_of(Warp& warp, unsigned mask) {
   return *warp.meetings.back();
 }
 
+// Lets the lanes of `lanes` go on, in the order of the schedule.
+void release_lanes(Worker& w, unsigned warp, unsigned lanes) {
+  // In random order a rotation with an odd stride: no table, and every pair of lanes occurs in both orders.
+  uint64_t random = settings.order == Order::kRandom ? mix(++w.random) : 0;
+  unsigned first = settings.order == Order::kReverse ? 31 : random & 31;
+  unsigned stride = settings.order == Order::kReverse ? 31 : (random >> 5 & 31) | 1;
+  for (unsigned n = 0; n < 32; ++n) {
+    unsigned lane = (first + stride * n) & 31;
+    if (!(lanes >> lane & 1)) continue;
+    ++w.warps[warp].runnable;
+    make_ready(w, warp * 32 + lane);
+  }
+}
+
 // Everybody who can come has come.
-void close_meeting(Worker& w, unsigned warp, Meeting& m, int self) {
+void close_meeting(Worker& w, unsigned warp, Meeting& m) {
   for (int lane = 0; lane < 32; ++lane)
     if (m.arrived >> lane & 1) m.outgoing[lane] = m.incoming[lane];
   m.published = m.arrived;
   m.arrived = 0;
-  for (int lane = 0; lane < 32; ++lane) {
-    int i = static_cast<int>(warp) * 32 + lane;
-    if (m.published >> lane & 1 && i != self) {
-      ++w.warps[warp].runnable;
-      make_ready(w, static_cast<uint32_t>(i));
-    }
-  }
+  release_lanes(w, warp, m.published);
 }
 
 const Meeting& meet(unsigned mask, const void* value, unsigned size, Site site) {
@@ -89,13 +97,14 @@ const Meeting& meet(unsigned mask, const void* value, unsigned size, Site site) 
   m.size = size;
   m.site = site;
   t.site = site;
-  if ((mask & ~warp.done) == m.arrived) {
-    close_meeting(w, t.warp, m, w.current);
-  } else {
-    t.state = State::kAtWarp;
-    leave_warp_runnable(w, t);
-    yield_to_others(w);
-  }
+  pass_time(w, 1);
+  t.state = State::kAtWarp;
+  --warp.runnable;
+  if ((mask & ~warp.done) == m.arrived)
+    close_meeting(w, t.warp, m);
+  else if (warp.runnable == 0)
+    settle_active_masks(w, t.warp);
+  yield_to_others(w);
   return m;
 }
 
@@ -109,7 +118,7 @@ void leave_warp_runnable(Worker& w, Thread& t) {
   if (--w.warps[t.warp].runnable == 0) settle_active_masks(w, t.warp);
 }
 
-void settle_active_masks(Worker& w, unsigned warp) {
+bool settle_active_masks(Worker& w, unsigned warp) {
   // Of the lanes that ask, those at the earliest line go first, so that lagging lanes catch up: this is how
   // reconvergence behaves on hardware for structured code.
   int base = static_cast<int>(warp) * 32;
@@ -123,18 +132,16 @@ void settle_active_masks(Worker& w, unsigned warp) {
     if (site == best) lanes |= 1u << lane;
   }
   for (int lane = 0; lane < 32; ++lane)
-    if (lanes >> lane & 1) {
-      w.threads[base + lane].active = lanes;
-      ++w.warps[warp].runnable;
-      make_ready(w, static_cast<uint32_t>(base + lane));
-    }
+    if (lanes >> lane & 1) w.threads[base + lane].active = lanes;
+  release_lanes(w, warp, lanes);
+  return lanes != 0;
 }
 
 void lane_exited(Worker& w, Thread& t) {
   Warp& warp = w.warps[t.warp];
   warp.done |= 1u << t.lane;
   for (auto* m : warp.meetings)
-    if (m->arrived && (m->mask & ~warp.done) == m->arrived) close_meeting(w, t.warp, *m, -1);
+    if (m->arrived && (m->mask & ~warp.done) == m->arrived) close_meeting(w, t.warp, *m);
   leave_warp_runnable(w, t);
 }
 
@@ -175,14 +182,19 @@ extern "C" {
 
 const void* kf_warp_exchange(unsigned mask, const void* value, unsigned size, unsigned* arrived, int line,
                              const char* file) {
+  Inside inside;
   const Meeting& m = meet(mask, value, size, {file, line});
   *arrived = m.published;
   return m.outgoing;
 }
 
-void kf_warp_barrier(unsigned mask, int line, const char* file) { meet(mask, nullptr, 0, {file, line}); }
+void kf_warp_barrier(unsigned mask, int line, const char* file) {
+  Inside inside;
+  meet(mask, nullptr, 0, {file, line});
+}
 
 void kf_warp_absent(unsigned mask, unsigned lane, void* value, unsigned size, int line, const char* file) {
+  Inside inside;
   Worker& w = *worker;
   Thread& t = w.threads[w.current];
   if (lane < 32 && mask >> lane & 1 && w.warps[t.warp].done >> lane & 1)
@@ -191,9 +203,11 @@ void kf_warp_absent(unsigned mask, unsigned lane, void* value, unsigned size, in
 }
 
 unsigned kf_active_mask(int line, const char* file) {
+  Inside inside;
   Worker& w = *worker;
   Thread& t = w.threads[w.current];
   int self = w.current;
+  pass_time(w, 1);
   t.state = State::kAtMask;
   t.site = {file, line};
   leave_warp_runnable(w, t);

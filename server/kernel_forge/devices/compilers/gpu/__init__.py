@@ -1,0 +1,1 @@
+"""NVIDIA's compilers as compilers: to machine code, for a real GPU."""

@@ -1,0 +1,144 @@
+// What the compiler calls before every access of a kernel to memory that other threads can reach: the
+// instrumentation of ThreadSanitizer, with this in place of its library.
+//
+// In random order a thread is interrupted at some of these points, between the load and the store of `s += x` too,
+// where a GPU's threads interleave as well. Any interleaving at accesses is a legal one, so a difference in the
+// result is a race and never a false alarm.
+#include <cstddef>
+#include <cstdint>
+
+#include "dispatch.h"
+#include "state.h"
+
+namespace kf {
+
+namespace {
+
+// Accesses until the next interruption. The rate changes now and then: some races need two threads to be
+// interrupted close together, others one to be held back for long.
+uint32_t next_gap(Worker& w) {
+  uint64_t random = mix(++w.random);
+  static const uint32_t mean[] = {2, 6, 20, 80};
+  return 1 + static_cast<uint32_t>((random >> 8) % (2 * mean[random & 3]));
+}
+
+void let_in_others(Worker& w) {
+  uint64_t random = mix(++w.random);
+  // Other blocks run some of the time: what this thread has read may be old when it writes.
+  if ((random & 15) == 0 && w.holds_left && w.holds_left--) w.launch->dispatcher->hold(w, 1 + (random >> 8) % 8);
+  if (w.ready_count == 0 && w.next_fresh >= w.threads.size()) return;
+  // Held back until nobody else can go on, or sent to the end of the queue.
+  if ((random & 3) == 1 && w.threads_to_hold && w.threads_to_hold--)
+    w.held.push_back(static_cast<uint32_t>(w.current));
+  else
+    make_ready(w, static_cast<uint32_t>(w.current));
+  w.threads[w.current].state = State::kReady;
+  w.fresh_first = random >> 7 & 1;
+  yield_to_others(w);
+}
+
+void interleave(Worker& w) {
+  uint32_t gap = w.accesses_left = next_gap(w);
+  if (w.current < 0 || w.inside) return;
+  w.inside = true;  // but no event for the clock: a thread that waits for memory accesses it all the time
+  pass_time(w, gap);
+  let_in_others(w);
+  worker->inside = false;
+}
+
+inline void before_access() {
+  Worker* w = worker;
+  if (w && w->interleaves && --w->accesses_left == 0) interleave(*w);
+}
+
+}  // namespace
+
+void begin_interleaving(Worker& w) {
+  w.interleaves = settings.order == Order::kRandom;
+  w.accesses_left = next_gap(w);
+  w.threads_to_hold = w.threads.size();
+  w.holds_left = mix(++w.random) % 3;
+}
+
+}  // namespace kf
+
+using kf::before_access;
+
+extern "C" {
+void __tsan_init() {}
+void __tsan_func_entry(void*) {}
+void __tsan_func_exit() {}
+void __tsan_vptr_update(void**, void*) {}
+void __tsan_vptr_read(void**) {}
+void __tsan_read_range(void*, size_t) { before_access(); }
+void __tsan_write_range(void*, size_t) { before_access(); }
+
+#define KF_ACCESS(size)                                      \
+  void __tsan_read##size(void*) { before_access(); }         \
+  void __tsan_write##size(void*) { before_access(); }        \
+  void __tsan_unaligned_read##size(void*) { before_access(); } \
+  void __tsan_unaligned_write##size(void*) { before_access(); } \
+  void __tsan_volatile_read##size(void*) { before_access(); } \
+  void __tsan_volatile_write##size(void*) { before_access(); } \
+  void __tsan_read_write##size(void*) { before_access(); }
+KF_ACCESS(1)
+KF_ACCESS(2)
+KF_ACCESS(4)
+KF_ACCESS(8)
+KF_ACCESS(16)
+#undef KF_ACCESS
+
+void* __tsan_memcpy(void* to, const void* from, size_t size) {
+  before_access();
+  return __builtin_memcpy(to, from, size);
+}
+void* __tsan_memmove(void* to, const void* from, size_t size) {
+  before_access();
+  return __builtin_memmove(to, from, size);
+}
+void* __tsan_memset(void* to, int value, size_t size) {
+  before_access();
+  return __builtin_memset(to, value, size);
+}
+
+// Atomic builtins are calls in instrumented code. The order argument is made the strongest: what a weaker one allows
+// is not emulated.
+#define KF_ATOMIC(bits, type)                                                                                     \
+  type __tsan_atomic##bits##_load(const volatile type* p, int) { return __atomic_load_n(p, __ATOMIC_SEQ_CST); }   \
+  void __tsan_atomic##bits##_store(volatile type* p, type v, int) { __atomic_store_n(p, v, __ATOMIC_SEQ_CST); }   \
+  type __tsan_atomic##bits##_exchange(volatile type* p, type v, int) {                                            \
+    return __atomic_exchange_n(p, v, __ATOMIC_SEQ_CST);                                                           \
+  }                                                                                                               \
+  type __tsan_atomic##bits##_fetch_add(volatile type* p, type v, int) {                                           \
+    return __atomic_fetch_add(p, v, __ATOMIC_SEQ_CST);                                                            \
+  }                                                                                                               \
+  type __tsan_atomic##bits##_fetch_sub(volatile type* p, type v, int) {                                           \
+    return __atomic_fetch_sub(p, v, __ATOMIC_SEQ_CST);                                                            \
+  }                                                                                                               \
+  type __tsan_atomic##bits##_fetch_and(volatile type* p, type v, int) {                                           \
+    return __atomic_fetch_and(p, v, __ATOMIC_SEQ_CST);                                                            \
+  }                                                                                                               \
+  type __tsan_atomic##bits##_fetch_or(volatile type* p, type v, int) {                                            \
+    return __atomic_fetch_or(p, v, __ATOMIC_SEQ_CST);                                                             \
+  }                                                                                                               \
+  type __tsan_atomic##bits##_fetch_xor(volatile type* p, type v, int) {                                           \
+    return __atomic_fetch_xor(p, v, __ATOMIC_SEQ_CST);                                                            \
+  }                                                                                                               \
+  int __tsan_atomic##bits##_compare_exchange_strong(volatile type* p, type* expected, type v, int, int) {         \
+    return __atomic_compare_exchange_n(p, expected, v, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);                \
+  }                                                                                                               \
+  int __tsan_atomic##bits##_compare_exchange_weak(volatile type* p, type* expected, type v, int, int) {           \
+    return __atomic_compare_exchange_n(p, expected, v, true, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);                 \
+  }                                                                                                               \
+  type __tsan_atomic##bits##_compare_exchange_val(volatile type* p, type expected, type v, int, int) {            \
+    __atomic_compare_exchange_n(p, &expected, v, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);                      \
+    return expected;                                                                                              \
+  }
+KF_ATOMIC(8, uint8_t)
+KF_ATOMIC(16, uint16_t)
+KF_ATOMIC(32, uint32_t)
+KF_ATOMIC(64, uint64_t)
+#undef KF_ATOMIC
+void __tsan_atomic_thread_fence(int) { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
+void __tsan_atomic_signal_fence(int) { __atomic_signal_fence(__ATOMIC_SEQ_CST); }
+}

@@ -1,0 +1,49 @@
+"""The opinion of a CUDA compiler beside the artifact it is about, so that the next verification need not ask again."""
+
+import json
+import os
+import tempfile
+from pathlib import Path
+
+from kernel_forge.domain.outcome import CompilerMessage
+from kernel_forge.domain.text import Location, Position, Range
+
+
+def remember(folder: Path, judge: str, messages: tuple[CompilerMessage, ...]) -> None:
+    """Store what ``judge`` (its identity) said about code that it accepted."""
+    rows = [[m.severity, m.message, m.origin, _flat(m.location)] for m in messages]
+    try:
+        descriptor, private = tempfile.mkstemp(prefix=".opinion-", dir=folder)
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            json.dump(rows, file)
+        Path(private).rename(_path(folder, judge))
+    except OSError:
+        return  # evicted meanwhile, or the disk is full: the judge is asked again next time
+
+
+def recall(folder: Path, judge: str) -> tuple[CompilerMessage, ...] | None:
+    """What ``judge`` said when it accepted; None where it has not been asked."""
+    try:
+        rows = json.loads(_path(folder, judge).read_text(encoding="utf-8"))
+        return tuple(CompilerMessage(row[0], row[1], _location(row[3]), row[2]) for row in rows)
+    except (OSError, ValueError, IndexError, TypeError):
+        return None
+
+
+def _path(folder: Path, judge: str) -> Path:
+    return folder / f"opinion-{judge}.json"
+
+
+def _flat(location: Location | None) -> list[str | int] | None:
+    if location is None:
+        return None
+    start, end = location.range.start, location.range.end
+    return [location.path, start.line, start.column, end.line, end.column]
+
+
+def _location(flat: list[str | int] | None) -> Location | None:
+    if flat is None:
+        return None
+    path, *numbers = flat
+    first, column, last, end = (int(n) for n in numbers)
+    return Location(str(path), Range(Position(first, column), Position(last, end)))

@@ -1,0 +1,130 @@
+"""Artifacts on disk: shared by processes, bounded, and never believed when damaged."""
+
+import multiprocessing
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from kernel_forge.devices.emulator.cache import ENTRY_FILE, META_FILE, ArtifactCache
+from kernel_forge.devices.emulator.opinions import recall, remember
+from kernel_forge.domain.outcome import CompilerMessage
+from kernel_forge.domain.text import Location, Position, Range
+
+
+def entry(cache: ArtifactCache, key: str, size: int = 10, content: bytes = b"x") -> Path:
+    built = cache.build_folder()
+    (built / ENTRY_FILE).write_bytes(content * size)
+    (built / META_FILE).write_text("{}")
+    return cache.adopt(key, built)
+
+
+def names(cache: ArtifactCache) -> set[str]:
+    return {p.name for p in cache.root.iterdir()}
+
+
+def test_an_entry_is_found_under_its_key_alone(tmp_path: Path) -> None:
+    cache = ArtifactCache(tmp_path / "deep" / "root")
+    assert cache.find("a") is None
+    folder = entry(cache, "a")
+    assert cache.find("a") == folder and cache.find("b") is None
+    assert names(cache) == {"a"}
+
+
+def test_the_first_of_two_builds_stays(tmp_path: Path) -> None:
+    cache = ArtifactCache(tmp_path)
+    first = entry(cache, "a", content=b"1")
+    assert entry(cache, "a", content=b"2") == first
+    assert (first / ENTRY_FILE).read_bytes() == b"1" * 10
+    assert names(cache) == {"a"}
+
+
+@pytest.mark.parametrize("damage", ["no entry", "empty entry", "no sources", "empty sources"])
+def test_a_damaged_entry_is_removed_and_built_anew(tmp_path: Path, damage: str) -> None:
+    cache = ArtifactCache(tmp_path)
+    file = entry(cache, "a") / (ENTRY_FILE if damage.endswith("entry") else META_FILE)
+    if damage.startswith("no "):
+        file.unlink()
+    else:
+        file.write_bytes(b"")
+    assert cache.find("a") is None
+    assert cache.find("a") is None and names(cache) == set()
+    entry(cache, "a")
+    assert cache.find("a") is not None
+
+
+def test_the_least_recently_used_go_first(tmp_path: Path) -> None:
+    cache = ArtifactCache(tmp_path, size_limit=3500)
+    for age, key in ((300, "old"), (200, "older but used"), (100, "young")):
+        folder = entry(cache, key, 1000)
+        os.utime(folder, (time.time() - age, time.time() - age))
+    assert cache.find("older but used") is not None
+    entry(cache, "new", 1000)
+    assert names(cache) == {"older but used", "young", "new"}
+
+
+def test_an_entry_larger_than_the_limit_stays_until_the_next(tmp_path: Path) -> None:
+    cache = ArtifactCache(tmp_path, size_limit=100)
+    entry(cache, "large", 1000)
+    assert names(cache) == {"large"}
+    other = cache.build_folder()  # a build under way is nobody's to remove
+    (other / "kernel.o").write_bytes(b"x" * 1000)
+    entry(cache, "next", 10)
+    assert names(cache) == {"next", other.name}
+
+
+def _write_and_read(root: Path, number: int, failed: "multiprocessing.Queue[str]") -> None:
+    cache = ArtifactCache(root, size_limit=20_000)
+    for turn in range(60):
+        key = f"k{(turn * 7 + number) % 9}"
+        found = cache.find(key)
+        if found is None:
+            entry(cache, key, 4000, key.encode()[-1:])
+            continue
+        try:
+            content = (found / ENTRY_FILE).read_bytes()
+        except FileNotFoundError:
+            continue  # evicted by another process just now: callers compile again
+        if content != key.encode()[-1:] * 4000:
+            failed.put(f"{key}: {len(content)} bytes of {content[:1]!r}")
+
+
+def test_processes_that_share_a_cache_never_see_half_an_entry(tmp_path: Path) -> None:
+    context = multiprocessing.get_context("spawn")
+    failed: multiprocessing.Queue[str] = context.Queue()
+    processes = [context.Process(target=_write_and_read, args=(tmp_path, i, failed)) for i in range(3)]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join(60)
+    assert [p.exitcode for p in processes] == [0, 0, 0]
+    assert failed.empty()
+    assert not [p for p in tmp_path.iterdir() if p.name.startswith(".")]
+    assert sum(f.stat().st_size for f in tmp_path.rglob(ENTRY_FILE)) <= 20_000 + 3 * 4000
+
+
+MESSAGES = (
+    CompilerMessage("warning", "é", Location("a b.cu", Range(Position(1, 2), Position(3, 4))), "NVRTC 13"),
+    CompilerMessage("note", "two", None, "emulator"),
+)
+
+
+def test_an_opinion_is_remembered_for_its_judge_alone(tmp_path: Path) -> None:
+    assert recall(tmp_path, "one") is None
+    remember(tmp_path, "one", MESSAGES)
+    remember(tmp_path, "two", ())
+    assert recall(tmp_path, "one") == MESSAGES
+    assert recall(tmp_path, "two") == ()
+    assert recall(tmp_path, "three") is None
+
+
+@pytest.mark.parametrize("content", [b"", b"[", b"{}x", b"[[1]]", b'[["error", "m", "o", ["a"]]]', b"\xff", b"7"])
+def test_a_damaged_opinion_is_none(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "opinion-one.json").write_bytes(content)
+    assert recall(tmp_path, "one") is None
+
+
+def test_an_opinion_on_what_was_evicted_is_dropped(tmp_path: Path) -> None:
+    remember(tmp_path / "gone", "one", MESSAGES)
+    assert not (tmp_path / "gone").exists()

@@ -1,0 +1,104 @@
+"""The files that the compilers see, and what they are called."""
+
+from pathlib import Path
+
+import pytest
+
+from kernel_forge.devices.compilers.messages import UserFile
+from kernel_forge.devices.emulator.rewrite import ShadowTree, TooManyHeaders, shadow, shadow_sources
+
+OURS = Path("/nowhere/ours")
+
+
+def tree(path: Path | str, text: str, *include_dirs: Path, host: tuple[str, ...] = ()) -> ShadowTree:
+    def host_code(content: str) -> tuple[tuple[int, int], ...]:
+        return tuple((content.index(h), content.index(h) + len(h)) for h in host if h in content)
+
+    return shadow_sources(str(path), text, tuple(str(d) for d in include_dirs), host_code, OURS)
+
+
+def write(path: Path, text: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    return path
+
+
+def test_headers_of_one_name_in_two_folders(tmp_path: Path) -> None:
+    """Each means the one beside the file that includes it, for the host compiler and for NVIDIA's."""
+    for folder in ("a", "b"):
+        write(tmp_path / folder / "part.h", '#include "common.h"\n')
+        write(tmp_path / folder / "common.h", f"// of {folder}\n")
+    made = tree(tmp_path / "m.cu", '#include "a/part.h"\n#include "b/part.h"\n')
+    for files in (made.files, made.device_files):
+        main, part_a, common_a, part_b, common_b = files
+        assert files[main].split("\n")[1:3] == [f'#include "{part_a}"', f'#include "{part_b}"']
+        assert files[part_a].split("\n")[1] == f'#include "{common_a}"'
+        assert files[part_b].split("\n")[1] == f'#include "{common_b}"'
+        assert files[common_b] == f'#line 1 "{tmp_path}/b/common.h"\n// of b\n'
+
+
+@pytest.mark.parametrize("given", ["m.cu", "./m.cu", "sub/../m.cu"])
+def test_a_relative_path_is_shown_as_given_and_compiled_as_absolute(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, given: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path / "h.h", "")
+    made = tree(given, '#include "h.h"\n')
+    assert made.files["0_m.cu"].startswith(f'#line 1 "{tmp_path}/m.cu"\n')
+    assert made.sources == {
+        f"{tmp_path}/m.cu": UserFile(given, '#include "h.h"\n'),
+        f"{tmp_path}/h.h": UserFile(f"{tmp_path}/h.h", ""),
+    }
+
+
+def test_a_symbolic_link_is_not_followed_in_names_but_known_as_the_same_file(tmp_path: Path) -> None:
+    real = write(tmp_path / "real" / "h.h", '#include "../real/h.h"\n')
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    made = tree(tmp_path / "link" / "m.cu", '#include "h.h"\n#include "../real/h.h"\n')
+    assert real.exists() and list(made.files) == ["0_m.cu", "1_h.h"]
+    assert f"{tmp_path}/link/h.h" in made.sources
+
+
+def test_names_of_files_are_safe_in_an_include(tmp_path: Path) -> None:
+    write(tmp_path / 'we"ird ü.h', "")
+    made = tree(tmp_path / "m.cu", '#include <we"ird ü.h>\n', tmp_path)
+    assert list(made.files)[1] == "1_we_ird__.h"
+    assert made.files["1_we_ird__.h"] == f'#line 1 "{tmp_path}/we\\"ird ü.h"\n'
+
+
+def test_host_code_is_blanked_in_every_file(tmp_path: Path) -> None:
+    write(tmp_path / "h.h", "int a; HOST\n; int b;\n")
+    made = tree(tmp_path / "m.cu", 'HOST\n#include "h.h"\n', host=("HOST",))
+    assert made.device_files["1_h.h"].endswith("int a;     \n; int b;\n")
+    assert made.sources[f"{tmp_path}/m.cu"].text == '    \n#include "h.h"\n'
+    assert "HOST" not in "".join(made.files.values())
+
+
+def test_left_out_headers_are_told_with_their_line(tmp_path: Path) -> None:
+    text = "// <mpi.h> is not needed\n#include <mpi.h>\n#include <cassert>\n#include <vector>\n"
+    made = tree(tmp_path / "m.cu", text)
+    assert made.dropped == [(f"{tmp_path}/m.cu", 1, "mpi.h")]
+    assert made.files["0_m.cu"].split("\n")[2:5] == ["", "", "#include <vector>"]
+    assert made.device_files["0_m.cu"].split("\n", 1)[1] == text
+
+
+def test_a_byte_order_mark_is_not_compiled(tmp_path: Path) -> None:
+    made = tree(tmp_path / "m.cu", "\ufeff#include <mpi.h>\n")
+    assert made.dropped and "\ufeff" not in made.device_files["0_m.cu"]
+
+
+def test_too_many_headers_are_no_verdict(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shadow, "MAX_HEADERS", 2)
+    for name in "abc":
+        write(tmp_path / f"{name}.h", "")
+    assert len(tree(tmp_path / "m.cu", '#include "a.h"\n#include "b.h"\n').files) == 3
+    with pytest.raises(TooManyHeaders) as error:
+        tree(tmp_path / "m.cu", '#include "a.h"\n#include "b.h"\n#include "c.h"\n')
+    assert error.value.location.range.start.line == 2
+
+
+def test_what_a_header_declares_at_namespace_scope_is_set_too(tmp_path: Path) -> None:
+    write(tmp_path / "h.h", "#define SH __shared__\nextern __shared__ float pool[];\n")
+    made = tree(tmp_path / "m.cu", '#include "h.h"\nvoid f() { SH int n; }\n')
+    assert made.settings == ["pool = reinterpret_cast<float*>(kf_dynamic_shared());"]
+    assert "kf_shared_n" in made.files["0_m.cu"]
