@@ -32,11 +32,10 @@ def dtype_of(array: Array) -> DType:
 @cache
 def device() -> EmulatorDevice:
     """The emulator, without NVIDIA's front end: it takes seconds for cooperative groups and cub, and judges code, not
-    results. Put the line with ``_front_end`` aside to have it check that these texts are valid CUDA."""
+    results. Leave ``judge`` as it is to have it check that these texts are valid CUDA."""
     made = wiring.device("emulator")
     assert isinstance(made, EmulatorDevice)
-    made.judge = Judge()
-    made.judge._front_end = None
+    made.judge = Judge("the host's compiler", ())
     return made
 
 
