@@ -1,12 +1,15 @@
 """Running small pieces of CUDA on the emulator, for tests that compare them with Python."""
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
 import pytest
 
 from kernel_forge import wiring
+from kernel_forge.devices.compilers.judge import Judge
+from kernel_forge.devices.emulator import EmulatorDevice
 from kernel_forge.domain.dtypes import DType
 from kernel_forge.domain.launch import Buffer, BufferRef, CompileRequest, Launch, RunRequest, Schedule
 from kernel_forge.domain.outcome import CompileFailed, Ran, RunOutcome, Unavailable
@@ -26,11 +29,21 @@ def dtype_of(array: Array) -> DType:
     return next(d for d in DType if d.numpy == array.dtype)
 
 
+@cache
+def device() -> EmulatorDevice:
+    """The emulator, without NVIDIA's front end: it takes seconds for cooperative groups and cub, and judges code, not
+    results. Leave ``judge`` as it is to have it check that these texts are valid CUDA."""
+    made = wiring.device("emulator")
+    assert isinstance(made, EmulatorDevice)
+    made.judge = Judge("the host's compiler", ())
+    return made
+
+
+@cache
 def compiled(text: str, *kernels: str) -> Artifact | CompileFailed | Unavailable:
-    device = wiring.device("emulator")
-    if device.info().unavailable is not None:
-        pytest.skip(str(device.info().unavailable))
-    return device.compile(CompileRequest(PATH, text, kernels or ("k",)))
+    if device().info().unavailable is not None:
+        pytest.skip(str(device().info().unavailable))
+    return device().compile(CompileRequest(PATH, text, kernels or ("k",)))
 
 
 def outcome(
@@ -40,6 +53,7 @@ def outcome(
     grid: int = 1,
     block: int = 32,
     schedule: Schedule = Schedule.FORWARD,
+    time_limit: float = 60,
     **launch: Any,
 ) -> RunOutcome | CompileFailed:
     """What running kernel ``k`` of ``text`` ends with; its parameters are pointers to ``buffers``, in order."""
@@ -48,7 +62,7 @@ def outcome(
         return made
     memory = tuple(Buffer(name, dtype_of(a), a.nbytes, np.ascontiguousarray(a)) for name, a in buffers.items())
     one = Launch("k", tuple(BufferRef(name) for name in buffers), (grid, 1, 1), (block, 1, 1), **launch)
-    return wiring.device("emulator").run(made, RunRequest(memory, (one,), schedule=schedule, schedule_seed=5))
+    return device().run(made, RunRequest(memory, (one,), schedule=schedule, schedule_seed=5, time_limit=time_limit))
 
 
 def run(text: str, buffers: Mapping[str, Array], **more: Any) -> Mapping[str, Array]:
@@ -61,7 +75,8 @@ def run(text: str, buffers: Mapping[str, Array], **more: Any) -> Mapping[str, Ar
 def table(arguments: Mapping[str, Array], rows: Sequence[tuple[str, DType]], preamble: str = "") -> list[Array]:
     """Every expression of ``rows`` at every index of the arguments, as arrays of the given types.
 
-    An expression speaks of the arguments by name; all arguments have the same length. One translation unit; ``at`` is the index.
+    An expression speaks of the arguments by name, and of the index as ``at``; all arguments have the same length. It
+    makes one translation unit.
     """
     n = len(next(iter(arguments.values())))
     inputs = ", ".join(f"const {_C_NAMES[dtype_of(a)]}* {name}_" for name, a in arguments.items())

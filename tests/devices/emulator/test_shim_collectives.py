@@ -1,5 +1,8 @@
 """cub's block and warp collectives and warp matrix multiplication, against NumPy."""
 
+# CUDA text keeps its own line breaks.
+# ruff: noqa: E501
+
 import ml_dtypes
 import numpy as np
 import pytest
@@ -122,7 +125,7 @@ __global__ void k(const half* a, const half* b, const __nv_bfloat16* p, const __
     wmma::fragment<wmma::accumulator, 8, 8, 4, double> C; wmma::fill_fragment(C, 0.0); wmma::load_matrix_sync(A, d, 4); wmma::load_matrix_sync(B, e, 4);
     wmma::mma_sync(C, A, B, C); wmma::store_matrix_sync(w, C, 8, wmma::mem_row_major); }
 }
-"""  # noqa: E501
+"""
 
 
 def test_warp_matrix_multiplication() -> None:
@@ -134,7 +137,14 @@ def test_warp_matrix_multiplication() -> None:
     f, g = (rng.normal(size=128).astype(np.float32) for _ in range(2))
     d, e = rng.normal(size=32), rng.normal(size=32)
     h = rng.integers(-4, 5, 256).astype(np.float16)
-    made = {"c": np.zeros(256, np.float32), "h": h, "o": np.zeros(256, np.float32), "n": np.zeros(512, np.int32), "t": np.zeros(256, np.float32), "w": np.zeros(64)}  # fmt: skip
+    made = {
+        "c": np.zeros(256, np.float32),
+        "h": h,
+        "o": np.zeros(256, np.float32),
+        "n": np.zeros(512, np.int32),
+        "t": np.zeros(256, np.float32),
+        "w": np.zeros(64),
+    }
     after = run(MATRIX, {"a": a, "b": b, "p": p, "q": q, "i": i, "j": j, "f": f, "g": g, "d": d, "e": e, **made})
     wide = lambda v, *shape: v.astype(np.float64).reshape(shape)  # noqa: E731
     assert np.array_equal(after["c"].reshape(16, 16), 2 * wide(a, 16, 32) @ wide(b, 16, 32).T + 1)

@@ -4,6 +4,9 @@ CUDA documents its own errors (CUDA C++ programming guide, mathematical function
 result, so that what is left are the one or two units of the C library.
 """
 
+# CUDA text keeps its own line breaks.
+# ruff: noqa: E501
+
 import math
 
 import numpy as np
@@ -24,7 +27,9 @@ def ulps(got: Array, exact: Array) -> Array:
 
 def test_float_functions_are_within_two_units() -> None:
     rng = np.random.default_rng(1)
-    x = np.concatenate([rng.normal(0, 3, 4000), rng.uniform(-80, 80, 2000), 10.0 ** rng.uniform(-30, 30, 2000)]).astype(np.float32)  # fmt: skip
+    x = np.concatenate([rng.normal(0, 3, 4000), rng.uniform(-80, 80, 2000), 10.0 ** rng.uniform(-30, 30, 2000)]).astype(
+        np.float32
+    )
     y = rng.permutation(np.concatenate([rng.normal(0, 2, 7000), rng.integers(-5, 6, 1000)])).astype(np.float32)
     a, b = x.astype(np.float64), y.astype(np.float64)
     big = np.abs(a) > 80
@@ -91,7 +96,9 @@ def test_tails() -> None:
     half_root_pi = (two_pi / 2).sqrt() / 2
     # erfcx(v) = 2 / sqrt(pi) * exp(v^2) * integral = mills(v sqrt 2) sqrt(2 / pi)
     scaled = [float(mills(Decimal(v) * Decimal(2).sqrt()) * Decimal(2).sqrt() / (2 * half_root_pi)) for v in x.tolist()]
-    got = table({"x": x}, [("normcdf(-x)", F64), ("erfcx(x)", F64), ("1 - normcdf(x)", F64), ("normcdfinv(normcdf(-x))", F64)])  # fmt: skip
+    got = table(
+        {"x": x}, [("normcdf(-x)", F64), ("erfcx(x)", F64), ("1 - normcdf(x)", F64), ("normcdfinv(normcdf(-x))", F64)]
+    )
     assert ulps(got[0], np.array(normal)).max() <= 5  # CUDA documents 5
     assert ulps(got[1], np.array(scaled)).max() <= 6
     assert np.abs(got[3] + x).max() < 1e-14 * 38

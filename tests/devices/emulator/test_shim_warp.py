@@ -1,5 +1,8 @@
 """Warp intrinsics, cooperative groups, and atomics, against what CUDA's programming guide says of each lane."""
 
+# CUDA text keeps its own line breaks.
+# ruff: noqa: E501
+
 import ml_dtypes
 import numpy as np
 
@@ -55,7 +58,7 @@ def test_votes_matches_and_reductions() -> None:
   put(12, (int)__reduce_or_sync(full, 1u << lane)); put(13, (int)__reduce_and_sync(full, ~(1u << (lane % 4)))); put(14, (int)__reduce_xor_sync(full, (unsigned)lane));
   if (lane < 12) { put(15, (int)__activemask()); put(16, __reduce_add_sync(0xfffu, lane)); put(17, (int)__ballot_sync(0xfffu, lane > 9)); }
   put(18, __syncthreads_count(lane < 5)); put(19, __syncthreads_or(lane == 9) != 0); put(20, __syncthreads_and(lane != 9) != 0);
-"""  # noqa: E501
+"""
     got = lanes(body, 21)
     bits = sum(1 << i for i in range(0, 32, 3))
     uniform: dict[int, int] = {
@@ -88,7 +91,7 @@ def test_tiles_and_coalesced_groups() -> None:
   cg::coalesced_group half = cg::binary_partition(cg::tiled_partition<32>(block), lane % 2 == 0);
   put(26, (int)half.size()); put(27, (int)half.thread_rank()); put(28, cg::reduce(half, lane % 32, cg::plus<int>()));
   block.sync(); cg::sync(tile);
-"""  # noqa: E501
+"""
     preamble = (
         "#include <cooperative_groups.h>\n#include <cooperative_groups/reduce.h>\n#include <cooperative_groups/scan.h>\n"
         "namespace cg = cooperative_groups;"
@@ -131,7 +134,7 @@ __global__ void k(int* i, unsigned* u, long long* l, unsigned long long* w, floa
   if (atomicCAS(&s[0], (unsigned short)0, (unsigned short)7) == 0) atomicAdd(&i[13], 1);
   float old = atomicAdd(&f[2], 1.0f); if (old == 4095.0f) i[14] = 1;
 }
-"""  # noqa: E501
+"""
     i = np.zeros(16, np.int32)
     i[4] = -1
     u = np.array([0, 0, 0, 0, 2**32 - 1, 0, 0, 0], np.uint32)
