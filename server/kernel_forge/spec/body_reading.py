@@ -42,7 +42,12 @@ class GridReading:
 def read_elementwise(body: str, output: str, pointers: list[str]) -> str | None:
     """The expression of ``output[i] = f(x[i], ...)`` guarded by a bound, or None for anything more."""
     code = _COMMENT.sub(" ", body)
-    code = re.sub(r"\bfor\s*\(([^;]+;)\s*(\w+\s*<\s*\w+)\s*;\s*\w+\s*\+=\s*[\w.\s*]+\)", r"\1 if (\2)", code, count=1)
+    code = re.sub(
+        r"\bfor\s*\(([^;]+;)\s*(\w+\s*<\s*\w+)\s*;\s*\w+\s*\+=\s*([\w.\s*]+)\)",
+        lambda m: f"{m[1]} if ({m[2]})" if _is_whole_grid(m[3].strip(), body) else m[0],
+        code,
+        count=1,
+    )
     index = _INDEX.search(code)
     if index is None or re.search(r"\b(for|while|__shared__|__sync\w*|atomic\w*|__shfl\w*|return\s+\w)\b", code):
         return None
@@ -59,14 +64,27 @@ def read_elementwise(body: str, output: str, pointers: list[str]) -> str | None:
     return _translate(value, i, pointers)
 
 
+def _is_whole_grid(step: str, body: str) -> bool:
+    """Whether a loop's step is the number of threads in the grid, directly or by a local variable."""
+    named = re.search(rf"\b{re.escape(step)}\s*=\s*([^;]*);", body)
+    factors = sorted(part.strip() for part in (named[1] if named is not None else step).split("*"))
+    return factors == ["blockDim.x", "gridDim.x"]
+
+
 def _only_bounds(code: str, *indices: str) -> bool:
     """Whether every ``if`` only compares indices with sizes: a store under any other condition is no whole output."""
-    conditions = re.findall(r"\bif\s*\(((?:[^()]|\([^()]*\))*)\)", code)
+    conditions = re.findall(r"\bif\s*\(((?:[^()]|\([^()]*\))*)\)\s*\{?\s*(return\b)?", code)
     known = "|".join(map(re.escape, indices))
-    bound = rf"\(?\s*(?:(?:{known})\s*(?:<|>=)\s*[\w\s*+]+|[\w\s*+]+(?:>|<=)\s*(?:{known}))\s*\)?"
+    extent = r"[A-Za-z_][A-Za-z_\s*]*"
+    inside = rf"\(?\s*(?:(?:{known})\s*<\s*{extent}|{extent}>\s*(?:{known}))\s*\)?"
+    outside = rf"\(?\s*(?:(?:{known})\s*>=\s*{extent}|{extent}<=\s*(?:{known}))\s*\)?"
     return (
         len(re.findall(r"\bif\b", code)) == len(conditions)
-        and all(re.fullmatch(bound, part.strip()) for text in conditions for part in re.split(r"&&|\|\|", text))
+        and all(
+            re.fullmatch(outside if leaves else inside, part.strip())
+            for text, leaves in conditions
+            for part in re.split(r"\|\|" if leaves else "&&", text)
+        )
         and not re.search(r"\belse\b|\bswitch\b", code)
     )
 

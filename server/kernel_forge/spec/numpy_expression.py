@@ -7,6 +7,8 @@ against text written by a model; running a reference at all still needs a truste
 
 import ast
 import difflib
+import keyword
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from types import CodeType
@@ -87,7 +89,8 @@ class NumpyExpression:
         """
         if len(text) > MAX_LENGTH:
             raise ExpressionError(f"the reference is longer than {MAX_LENGTH} characters", 0, len(text))
-        known = frozenset(names)
+        names = tuple(names)
+        known = frozenset(n for name in names for n in (name, python_name(name)))
         lead = len(text) - len(text.lstrip())
         try:
             tree = ast.parse(text.strip(), mode="eval")
@@ -96,16 +99,29 @@ class NumpyExpression:
             code = compile(tree, "<reference>", "eval")
         except (SyntaxError, ValueError) as error:
             offset = (getattr(error, "offset", None) or 1) - 1 + lead
+            words = [n for n in known if keyword.iskeyword(n) and re.search(rf"\b{n}\b", text)]
+            if words:
+                place = re.search(rf"\b{words[0]}\b", text)
+                at = place.start() if place is not None else 0
+                message = f"{words[0]} is a word of Python's own; write {python_name(words[0])} for the argument"
+                raise ExpressionError(message, at, len(words[0])) from None
             raise ExpressionError(f"not a NumPy expression: {error.args[0]}", min(offset, len(text))) from None
         except (RecursionError, MemoryError):
             raise ExpressionError("the reference is nested too deeply", 0, len(text)) from None
-        return NumpyExpression(text, frozenset(read), code)
+        spelt = {python_name(name): name for name in names}
+        return NumpyExpression(text, frozenset(spelt.get(name, name) for name in read), code)
 
     def evaluate(self, arguments: Mapping[str, Any]) -> Any:
         """The value with ``arguments`` bound. Whatever NumPy raises is raised (shape errors and the like)."""
+        arguments = {python_name(name): value for name, value in arguments.items()}
         scope = {"__builtins__": dict(_IMPORT), "np": np, "numpy": np, "math": np, **_BUILTINS, **arguments}
         with np.errstate(all="ignore"):
             return eval(self._code, scope)  # checked node by node in parse
+
+
+def python_name(name: str) -> str:
+    """How Python code spells an argument: with a ``_`` behind it where it is one of Python's keywords (``in``)."""
+    return f"{name}_" if keyword.iskeyword(name) else name
 
 
 def _error(node: ast.AST, text: str, lead: int, message: str) -> ExpressionError:

@@ -24,7 +24,8 @@ from kernel_forge.domain.spec import (
 )
 from kernel_forge.domain.text import Location, Range
 from kernel_forge.spec import BoundCase
-from kernel_forge.spec.numpy_expression import NumpyExpression
+from kernel_forge.spec.numpy_expression import NumpyExpression, python_name
+from kernel_forge.verify.exactness import Traced
 from kernel_forge.verify.inputs import Array
 
 TIME_LIMIT = 30.0
@@ -152,6 +153,7 @@ class Evaluator:
 
     def _call(self, reference: FunctionReference, environment: Mapping[str, Any]) -> Any:
         function = self.load(reference.path, reference.function)
+        environment = {python_name(name): value for name, value in environment.items()}
         parameters = inspect.signature(function).parameters
         if any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
             passed = dict(environment)
@@ -211,6 +213,8 @@ def _widened(array: Array, float_type: type[np.floating[Any]]) -> Array:
 
 
 def _shaped(raw: Any, output: BufferArg, shape: tuple[int, ...], reference: Reference) -> Array:
+    if isinstance(raw, Traced):
+        raw.record.reached.add(output.name)
     try:
         array = np.asarray(raw)
     except Exception as error:
