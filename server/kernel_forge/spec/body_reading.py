@@ -61,7 +61,7 @@ def read_elementwise(body: str, output: str, pointers: list[str]) -> str | None:
         return None
     if operator:
         value = f"{output}[{i}] {operator} ({value})"
-    return _translate(value, i, pointers)
+    return translate(value, i, pointers)
 
 
 def _is_whole_grid(step: str, body: str) -> bool:
@@ -104,7 +104,8 @@ def _with_locals(value: str, code: str, *indices: str) -> str | None:
     return None
 
 
-def _translate(text: str, index: str, pointers: list[str]) -> str | None:
+def translate(text: str, index: str, pointers: list[str]) -> str | None:
+    """C arithmetic on elements at ``index`` as a NumPy expression; None where C and NumPy may differ."""
     for name in pointers:
         text = re.sub(rf"\b{re.escape(name)}\s*\[\s*{index}\s*\]", name, text)
     if "[" in text or re.search(rf"\b{index}\b", text) or not _ALLOWED.match(text):
@@ -189,7 +190,7 @@ def read_grid(body: str, output: str, pointers: list[str]) -> GridReading | None
             value = re.sub(rf"\b{re.escape(name)}\s*\[{re.escape(text)}\]", new.replace("[:, None]", "__COLUMN"), value)
     if re.search(rf"\b(?:{row}|{col})\b", value):
         return None
-    translated = _translate(value, row, [])
+    translated = translate(value, row, [])
     return None if translated is None else GridReading(translated.replace("__COLUMN", "[:, None]"), shapes, rows, cols)
 
 

@@ -22,6 +22,7 @@ from kernel_forge.spec.row_intent import read_row_reduction as read_rows
 from kernel_forge.spec.row_intent import read_softmax
 from kernel_forge.spec.scatter_intent import read_atomic_sum, read_histogram, read_serial_scan
 from kernel_forge.spec.signature import split_arguments
+from kernel_forge.spec.stencil_intent import read_stencil
 
 _SIZE_NAMES = re.compile(
     r"^(n|m|k|N|M|K|len|length|size|count|num\w*|n_?\w+|rows?|cols?|columns?|width|height|depth|batch|w|h|d|B|T|C|H|W|"
@@ -182,9 +183,8 @@ class _Drafter:
             unsigned_bytes=frozenset(p.name for p in self.pointers if p.dtype is DType.UINT8),
             values=tuple(p.name for p in self.values if p.dtype is not None and p.dtype.is_float),
         )
-        if not code.goes_everywhere(signature.sizes):
-            return None
-        found = [r for reader in _READERS if (r := reader(code, signature)) is not None]
+        readers = _READERS if code.goes_everywhere(signature.sizes) else (read_stencil,)
+        found = [r for reader in readers if (r := reader(code, signature)) is not None]
         if len(found) != 1:
             return None
         self.outputs = outputs
@@ -234,8 +234,8 @@ class _Drafter:
         if param in self.outputs:
             read = re.search(rf"(?<![\w.]){re.escape(param.name)}\s*\[[^\]]*\]\s*(?:[-+*/]=|\+\+|--)", self.body)
             said = any(re.search(rf"\b{python_name(param.name)}\b", text) for text in self.said.values())
-            read = said or (read is not None and not self.said)
-            parts.append(f'role = "{"inout" if read else "out"}"')
+            is_read = said or (read is not None and not self.said)
+            parts.append(f'role = "{"inout" if is_read else "out"}"')
         return f"{param.name} = {{ {', '.join(parts)} }}"
 
     def _shape(self, param: Param, layout: str) -> list[str]:

@@ -105,13 +105,12 @@ def read_product(code: KernelCode, signature: Signature) -> Reading | None:
     if place is None:
         return None
     row, column, stride = place
-    sides = [_operand(code, name, outer(code, row), outer(code, column), signature.sizes) for name in signature.inputs]
-    if any(side is None for side in sides):
-        return None
     texts, shapes, inner, rows_are = {}, {}, set(), set()
-    for name, side in zip(signature.inputs, sides, strict=True):
-        assert side is not None
-        first, second, size = side
+    for name in signature.inputs:
+        operand = _operand(code, name, outer(code, row), outer(code, column), signature.sizes)
+        if operand is None:
+            return None
+        first, second, size = operand
         kinds = {first, second}
         own = "rows" if kinds == {"rows", "terms"} else "columns" if kinds == {"columns", "terms"} else ""
         if not own or own in texts:

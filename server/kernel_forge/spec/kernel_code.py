@@ -175,7 +175,7 @@ class KernelCode:
         return all(self._steps_over_all(loop) for loop in self.loops) and self.text.count("for") == len(self.loops)
 
     def _condition(self, at: int) -> list[str]:
-        end = _closing(self.text, at)
+        end = closing(self.text, at)
         return [self.text[at + 1 : end]] if end is not None else ["["]
 
     def _is_bound(self, part: str, sizes: tuple[str, ...]) -> bool:
@@ -185,7 +185,8 @@ class KernelCode:
         role = re.fullmatch(r"([^<>=!]+)==\s*0|!\s*([^<>=!]+)", text) or re.fullmatch(r"([^<>=!]+)(?:!=|>)\s*0()", text)
         if role is not None:
             own = self.expand(role[1] or role[2])
-            return "threadIdx" in own and "blockIdx" not in own or re.fullmatch(r"\s*blockIdx\.x\s*", own) is not None
+            is_one_block = re.fullmatch(r"\s*blockIdx\.x\s*", own) is not None
+            return is_one_block or ("threadIdx" in own and "blockIdx" not in own)
         sides = re.fullmatch(r"([^<>=!]+)(?:<=|>=|<|>)([^<>=!]+)", text)
         if sides is None:
             return False
@@ -223,7 +224,7 @@ def accesses(text: str, array: str) -> Iterator[Access]:
     for match in re.finditer(rf"(?<![\w.]){re.escape(array)}\s*(?=\[)", text):
         at, indices = match.end(), []
         while at < len(text) and text[at] == "[":
-            end = _closing(text, at)
+            end = closing(text, at)
             if end is None:
                 break
             indices.append(text[at + 1 : end].strip())
@@ -233,7 +234,8 @@ def accesses(text: str, array: str) -> Iterator[Access]:
             yield Access(array, tuple(indices), match.start(), at)
 
 
-def _closing(text: str, at: int) -> int | None:
+def closing(text: str, at: int) -> int | None:
+    """Where the bracket that opens at ``at`` closes."""
     depth = 0
     for i in range(at, len(text)):
         depth += (text[i] in "[(") - (text[i] in "])")

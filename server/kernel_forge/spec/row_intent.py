@@ -16,6 +16,7 @@ _LOWEST = (
     r"-?\s*(?:INFINITY|FLT_MAX|DBL_MAX|HUGE_VALF?|CUDART_INF_F?|1e(?:3[0-8]|2\d|10)f?"
     r"|std::numeric_limits<float>::\w+\(\))"
 )
+_HEADER = re.compile(r"\bfor\s*\([^;]*;[^;]*;(?:[^()]|\([^()]*\))*\)")
 _LITERAL = re.compile(r"(?<![\w.])(?:\d+\.\d*|\.\d+|\d+(?=[eE]))(?:[eE][-+]?\d+)?")
 
 
@@ -100,8 +101,7 @@ def _runs_over(code: KernelCode, columns: str) -> bool:
 def _operation(code: KernelCode) -> str | None:
     """The one reduction that everything in the kernel serves."""
     text = code.text
-    headers = re.compile(r"\bfor\s*\([^;]*;[^;]*;(?:[^()]|\([^()]*\))*\)")
-    body = headers.sub(" ", text)
+    body = _HEADER.sub(" ", text)
     calls = code.calls() - _QUIET - {"sqrtf", "sqrt", "fabsf", "fabs", "abs", "float", "rsqrtf"}
     added = re.search(r"\+=|\w\s*=\s*(\w+)\s*\+", re.sub(r"\b(?:int|unsigned|size_t|const\s+int)\s+[^;]*;", " ", body))
     compared = re.search(r"\bif\s*\([^;{}]*[<>][^;{}]*\)\s*\{?\s*(\w+)\s*=\s*", body) is not None
@@ -119,7 +119,7 @@ def _term(code: KernelCode, operation: str, source: str, signature: Signature, c
     """What is reduced: x, |x|, x * x, or x times a vector along the row (then the whole product)."""
     terms = []
     if operation == "sum":
-        for name, value in re.findall(r"(\w+)\s*\+=\s*([^;]+);", code.text):
+        for name, value in re.findall(r"(\w+)\s*\+=\s*([^;]+);", _HEADER.sub(" ", code.text)):
             if any(array in code.expand(value) for array in signature.inputs):
                 terms.append((name, value))
     else:
@@ -182,9 +182,7 @@ def _is_clean(code: KernelCode, total: str, operation: str, source: str) -> bool
         if re.fullmatch(r"[\w\s?:]*", re.sub(_LOWEST, "0", outside).replace("0.0f", "0").replace("0.f", "0")):
             continue  # what another thread has reduced
         return False
-    scaled = re.search(r"[-*/]=", code.text.replace("s /= 2", "").replace("s *= 2", ""))
-    steps = re.sub(r"\bfor\s*\([^;]*;[^;]*;(?:[^()]|\([^()]*\))*\)", " ", code.text)
-    return scaled is None or re.search(r"[-*/]=", steps) is None
+    return re.search(r"[-*/]=", _HEADER.sub(" ", code.text)) is None
 
 
 def _stored(code: KernelCode, value: str, reduced: str, columns: str, operation: str) -> str | None:

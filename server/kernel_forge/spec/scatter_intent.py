@@ -11,14 +11,13 @@ _QUIET = frozenset({"__syncthreads", "__syncwarp", "atomicAdd", "__ldg", "min"})
 
 def _whole_range(code: KernelCode, size: str, index: str) -> bool:
     """Whether ``index`` takes every value below ``size``: one thread each, or a grid-stride loop."""
-    loop = next((loop for loop in code.loops if loop.name == index), None)
-    if loop is not None:
-        return re.fullmatch(rf"{index}\s*<\s*{size}", loop.condition) is not None and "blockIdx" in code.expand(
-            loop.start
-        )
+    named = [loop for loop in code.loops if loop.name == index]
+    if named:
+        over = (loop for loop in named if re.fullmatch(rf"{index}\s*<\s*{size}", loop.condition))
+        return any("blockIdx" in code.expand(loop.start) for loop in over)
     start = code.locals.get(index, "")
-    guarded = re.search(rf"\bif\s*\(\s*{index}\s*(?:<|>=)\s*{size}\s*\)", code.text) is not None
-    return "blockIdx" in start and "threadIdx" in start and guarded
+    guarded = re.search(rf"\bif\s*\(\s*{index}\s*(?:<|>=)\s*{size}\s*\)|\b{index}\s*<\s*{size}\s*\)?\s*\?", code.text)
+    return "blockIdx" in start and "threadIdx" in start and guarded is not None
 
 
 def _index_of(code: KernelCode, source: str) -> str | None:

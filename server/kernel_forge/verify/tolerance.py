@@ -23,9 +23,9 @@ case is sqrt(n) in practice). Hence, element by element,
                 + C * u_float64 * max |reference|                 only where the reference is 0 and does not move:
                                                                   it may have cancelled, as 1 + tanh(-30) does
 
-The accumulation is also measured where it happens, since the terms of a sum need not move with the inputs (exp(x) for x
-near 0 does not): every sum inside the reference is moved by C * sqrt(n) * u_sum of the root of its terms' squares and of
-itself, and where that moves the output further than the first two lines, it takes their place.
+The accumulation is also measured where it happens, since the terms of a sum need not move with the inputs (exp(x) for
+x near 0 does not): every sum inside the reference is moved by C * sqrt(n) * u_sum of the root of its terms' squares and
+of itself, and where that moves the output further than the first two lines, it takes their place.
 
 With u_widest the unit roundoff of the widest float type among the arguments, u_sum the smaller of it and that of
 float32 (half kernels are expected to accumulate in float32, and C is C_HALF for them where the reference reduces),
