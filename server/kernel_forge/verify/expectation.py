@@ -14,8 +14,9 @@ from kernel_forge.spec import BoundCase
 from kernel_forge.verify import tolerance as tolerances
 from kernel_forge.verify.exactness import Traced, trace_of
 from kernel_forge.verify.inputs import Array, Hints, InputsFailed, make_inputs
+from kernel_forge.verify.limits import TIME_LIMIT, ReferenceFailed, limits
 from kernel_forge.verify.planning import reference_bound
-from kernel_forge.verify.references import TIME_LIMIT, Evaluator, ReferenceFailed, time_limit
+from kernel_forge.verify.references import Evaluator
 from kernel_forge.verify.runs import Finished
 
 RunKernel = Callable[[BoundCase, Mapping[str, Array]], Finished | RunFailure]
@@ -46,7 +47,7 @@ class Expectations:
     def of(self, bound: BoundCase, kind: str, run: RunKernel) -> Expected | Unavailable:
         """Inputs, reference and tolerance of one case; Unavailable where the reference itself fails."""
         try:
-            with time_limit(TIME_LIMIT, None, "making the inputs"):
+            with limits(TIME_LIMIT, None, "making the inputs"):
                 inputs = self._inputs(bound, kind)
             reference = self.evaluator.evaluate(bound, inputs)
             tolerance = self._tolerance(bound, inputs, reference)

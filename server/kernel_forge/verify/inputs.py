@@ -211,6 +211,8 @@ def _from_function(
 ) -> Array:
     try:
         made = np.asarray(function(rng, shape, **bound.sizes))
+    except MemoryError:
+        raise
     except (Exception, SystemExit) as error:  # the user's code may raise anything
         raise InputsFailed(f"init of {arg.name}: {type(error).__name__}: {error}") from error
     if made.shape != shape:

@@ -9,7 +9,7 @@ from kernel_forge.domain.dtypes import DType
 from kernel_forge.verify.cancellation import Expanding, Expansion
 from kernel_forge.verify.exactness import Traced, trace_of
 from kernel_forge.verify.inputs import Array
-from kernel_forge.verify.references import ReferenceFailed
+from kernel_forge.verify.limits import ReferenceFailed
 
 EPSILON = 2.0**-20
 RANDOM_DRAWS = 8
