@@ -4,6 +4,8 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from kernel_forge.spec.index_polynomial import is_thread_index, polynomial
+
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _INDEX = re.compile(
     r"\b(?:const\s+)?(?:int|unsigned|size_t|long|auto|u?int\d+_t|unsigned int)\s+(\w+)\s*=\s*"
@@ -52,6 +54,8 @@ def read_elementwise(body: str, output: str, pointers: list[str]) -> str | None:
     if index is None or re.search(r"\b(for|while|__shared__|__sync\w*|atomic\w*|__shfl\w*|return\s+\w)\b", code):
         return None
     i = index.group(1)
+    if not is_thread_index(polynomial(index.group(2)), "x"):
+        return None  # a stride or an offset: not every element is the thread's own
     stores = re.findall(r"\b(\w+)\s*\[\s*([^\]]+)\s*\]\s*([-+*/]?)=(?!=)\s*([^;]+);", code)
     if len(stores) != 1 or stores[0][0] != output or stores[0][1].strip() != i or not _only_bounds(code, i):
         return None
@@ -76,6 +80,11 @@ def _only_bounds(code: str, *indices: str) -> bool:
     conditions = re.findall(r"\bif\s*\(((?:[^()]|\([^()]*\))*)\)\s*\{?\s*(return\b)?", code)
     known = "|".join(map(re.escape, indices))
     extent = r"[A-Za-z_][A-Za-z_\s*]*"
+    bounds = {
+        (m[1], m[2]) for m in re.finditer(rf"\b({known})\s*(?:<|>=)\s*({extent})", " ".join(c for c, _ in conditions))
+    }
+    if len({name for name, _ in bounds}) != len(bounds):
+        return False  # the smaller of two bounds: not the whole of an array
     inside = rf"\(?\s*(?:(?:{known})\s*<\s*{extent}|{extent}>\s*(?:{known}))\s*\)?"
     outside = rf"\(?\s*(?:(?:{known})\s*>=\s*{extent}|{extent}<=\s*(?:{known}))\s*\)?"
     return (
@@ -159,6 +168,9 @@ def read_grid(body: str, output: str, pointers: list[str]) -> GridReading | None
         if len(found) != 1:
             return None
         places[axis] = found[0]
+        written = re.search(rf"\b{found[0]}\s*=\s*([^;,]*{axis}[^;,]*)[;,]", code)
+        if written is None or not is_thread_index(polynomial(written[1]), axis):
+            return None
     col, row = places["x"], places["y"]
     if not _only_bounds(code, row, col):
         return None

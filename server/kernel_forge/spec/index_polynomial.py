@@ -79,6 +79,17 @@ def polynomial(text: str) -> Polynomial | None:
         return None
 
 
+def is_thread_index(place: Polynomial | None, axis: str) -> bool:
+    """Whether a place is the thread's own number along an axis of the grid, no step and no offset added."""
+    if place is None:
+        return False
+    blocks = place.part(lambda atom: atom == f"blockIdx.{axis}")
+    if str(place.plus(blocks, -1)) != f"1 threadIdx.{axis}" or len(blocks.terms) != 1:
+        return False
+    monomial, factor = blocks.terms[0]
+    return (len(monomial) == 2 and factor == 1) or (len(monomial) == 1 and factor > 1)
+
+
 def _read(node: ast.expr) -> Polynomial:
     match node:
         case ast.Constant(value=int() as value):

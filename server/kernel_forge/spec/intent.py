@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from kernel_forge.spec.index_polynomial import Polynomial
+from kernel_forge.spec.index_polynomial import Polynomial, is_thread_index
 from kernel_forge.spec.kernel_code import KernelCode, factors
 from kernel_forge.spec.numpy_expression import python_name
 
@@ -125,7 +125,7 @@ def read_product(code: KernelCode, signature: Signature) -> Reading | None:
         elif size != stride:
             return None
     names = _names(code, signature.sizes, stride, inner, rows_are)
-    if names is None or set(texts) != {"rows", "columns"}:
+    if names is None or not _adds_all(code, names["terms"]) or set(texts) != {"rows", "columns"}:
         return None
     value = _finished(stores[0].value, total, f"({texts['rows']} @ {texts['columns']})", output, signature.values, code)
     if value is None:
@@ -168,8 +168,18 @@ def _names(
     terms, rows = terms or (left.pop() if left and rows else None), rows or (left.pop() if left and terms else None)
     if terms is None or rows is None or len({rows, columns, terms}) != 3:
         return None
-    bound = any(re.search(rf"\b{terms}\b", loop.condition + code.expand(loop.condition)) for loop in code.loops)
-    return {"rows": rows, "columns": columns, "terms": terms} if bound else None
+    return {"rows": rows, "columns": columns, "terms": terms}
+
+
+def _adds_all(code: KernelCode, terms: str) -> bool:
+    """Whether one loop goes over all terms, or over all tiles of them, and any other over a tile."""
+    over = [loop for loop in code.loops if re.search(rf"\b{terms}\b", code.expand(loop.condition))]
+    if len(over) != 1 or any(loop.start != "0" for loop in code.loops):
+        return False
+    bound = re.sub(r"[\s()]", "", code.expand(over[0].condition)).removeprefix(f"{over[0].name}<")
+    tile = r"(?:[A-Za-z_]\w*|8|16|32|64|128)"
+    tiles = rf"{terms}(?:\+[A-Za-z_]\w*-1|\+\d+)?/{tile}|[A-Za-z_]*(?i:div|ceil)[A-Za-z_]*{terms},\w+"
+    return bound == terms or ("__shared__" in code.text and re.fullmatch(tiles, bound) is not None)
 
 
 def _finished(
@@ -213,6 +223,8 @@ def cover(
         if len(axis) != 1 or len(terms) != 1:
             return None
         name = axis.pop()
+        if not is_thread_index(place, name) and str(place) != f"1 blockIdx.{name}":
+            return None
         others = [a for a in terms[0] if not a.startswith("blockIdx.")]
         if name in found or len(others) > 1 or (others and factors[0] != 1):
             return None

@@ -4,7 +4,7 @@ import re
 
 from kernel_forge.spec.index_polynomial import Polynomial
 from kernel_forge.spec.intent import Reading, Signature, cover, is_access
-from kernel_forge.spec.kernel_code import KernelCode, accesses
+from kernel_forge.spec.kernel_code import KernelCode, accesses, closing
 from kernel_forge.spec.numpy_expression import python_name
 
 _QUIET = frozenset({"__syncthreads", "__syncwarp", "__shfl_down_sync", "__shfl_xor_sync", "__shfl_sync", "__ldg"})
@@ -48,7 +48,8 @@ def read_row_reduction(code: KernelCode, signature: Signature) -> Reading | None
     if None in rows or not rows or len({(r[0], r[2]) for r in rows if r is not None}) != 1:
         return None
     row, _, columns = next(r for r in rows if r is not None)
-    if code.index(stores[0].place.indices[0]) != row or not _runs_over(code, columns):
+    places = [r[1] for r in rows if r is not None]
+    if code.index(stores[0].place.indices[0]) != row or not _whole_rows(code, columns, places):
         return None
     operation = _operation(code)
     term = _term(code, operation, source, signature, columns) if operation else None
@@ -73,29 +74,25 @@ def _other(sizes: tuple[str, ...], one: str) -> str:
     return next(s for s in sizes if s != one)
 
 
-def _runs_over(code: KernelCode, columns: str) -> bool:
-    """Whether a loop goes over the whole row: from 0 or the thread's own place, up to the number of columns."""
+def _whole_rows(code: KernelCode, columns: str, places: list[Polynomial]) -> bool:
+    """Whether loops go over whole rows: from 0 or the thread's own place to the number of columns, nothing shifted.
+
+    A loop may begin at 1 where the first element is what the result begins with.
+    """
+    whole = set()
     for loop in code.loops:
         start = code.index(loop.start)
         bound = re.fullmatch(rf"{loop.name}\s*<\s*(\w+)", loop.condition.strip("() "))
-        if loop.step.replace(" ", "") not in (f"{loop.name}++", f"++{loop.name}") and "threadIdx" not in code.expand(
-            loop.start
-        ):
-            continue
         if start is None or bound is None or code.expand(bound[1]).strip("()") != columns:
             continue
-        begun = start.constant == 1 and any(
-            (place := code.index(a.indices[0])) is not None and not place.split(columns)[1].terms
-            for source in code.pointers
-            for a in code.loads(source)
-        )  # the first one is what it begins with
-        if (
-            start.constant == 0
-            or begun
-            or str(start) in ("1 threadIdx.x", "1 threadIdx.y", "1 remainder(1 threadIdx.x, 32)")
-        ):
-            return True
-    return False
+        is_single = loop.step.replace(" ", "") in (f"{loop.name}++", f"++{loop.name}")
+        begun = start.constant == 1 and any(not place.terms for place in places)
+        own = str(start) in ("1 threadIdx.x", "1 threadIdx.y", "1 remainder(1 threadIdx.x, 32)")
+        if (is_single and (start.constant == 0 or begun)) or (own and not is_single):
+            whole.add(f"1 {loop.name}")
+        else:
+            return False
+    return bool(whole) and all(not place.terms or str(place) in whole for place in places)
 
 
 def _operation(code: KernelCode) -> str | None:
@@ -179,6 +176,8 @@ def _is_clean(code: KernelCode, total: str, operation: str, source: str) -> bool
                 continue
             return False
         outside = re.sub(r"\[[^\]]*\]|\([^()]*\)", "", value)
+        if operation != "sum" and re.search(r"(?<![\w.])\d", re.sub(_LOWEST, "", outside)):
+            return False
         if re.fullmatch(r"[\w\s?:]*", re.sub(_LOWEST, "0", outside).replace("0.0f", "0").replace("0.f", "0")):
             continue  # what another thread has reduced
         return False
@@ -218,7 +217,9 @@ def read_softmax(code: KernelCode, signature: Signature) -> Reading | None:
     exps = calls & {"expf", "exp", "__expf"}
     if len(exps) != 1 or not all(c in exps or _ADDING.match(c) or _LARGEST.match(c) for c in calls):
         return None
-    if not any(_LARGEST.match(c) for c in calls) or not _runs_over(code, columns) or "+=" not in code.text:
+    if not any(_LARGEST.match(c) for c in calls) or not _whole_rows(
+        code, columns, [r[1] for r in rows if r is not None]
+    ):
         return None
     numbers = [n for n in _LITERAL.findall(code.text) if float(n) not in (0.0, 1.0) and float(n) < 1e9]
     if numbers:
@@ -227,6 +228,8 @@ def read_softmax(code: KernelCode, signature: Signature) -> Reading | None:
         text = re.sub(r"\s+|[()]", "", re.sub(rf"{source}\s*\[([^\]]*)\]", f"{source}[]", code.expand(inside)))
         if not re.fullmatch(rf"{source}\[\]-\w+(?:\[0\])?", text):
             return None
+    if not _adds_powers(code, next(iter(exps)), output):
+        return None
     finals = [s for s in code.stores if s.place.array == output]
     if not finals or not _is_normalised(code, finals[-1].operator, finals[-1].value):
         return None
@@ -240,6 +243,27 @@ def read_softmax(code: KernelCode, signature: Signature) -> Reading | None:
     return Reading(
         {output: value}, {source: (height, columns), output: (height, columns)}, axes, where=(f"{columns} > 0",)
     )
+
+
+def _adds_powers(code: KernelCode, exp: str, output: str) -> bool:
+    """Whether each sum begins with 0 and adds powers, or what other threads have added."""
+    body = _HEADER.sub(" ", code.text)
+    totals = re.findall(r"(?<![\w.\]])([A-Za-z_]\w*)\s*\+=\s*([^;]+);", body)
+    if not totals:
+        return False
+    for name, value in totals:
+        text = re.sub(r"\s+", "", code.expand(value))
+        while text.startswith("(") and closing(text, 0) == len(text) - 1:
+            text = text[1:-1]
+        opening = text.find("(")
+        is_power = text.startswith(f"{exp}(") and closing(text, opening) == len(text) - 1
+        is_passed = text.startswith("__shfl") and closing(text, opening) == len(text) - 1
+        if not (is_power or is_passed or re.fullmatch(r"\w+\[[^\]]*\]", text)):
+            return False
+        starts = [a.strip("= ") for a in code.assignments(name) if not a.startswith("+=")]
+        if not all(re.fullmatch(r"0(?:\.0*)?f?", s) or re.match(r"[A-Za-z_]\w*\s*[(\[]", s) for s in starts):
+            return False
+    return bool(output)
 
 
 def _is_normalised(code: KernelCode, operator: str, value: str) -> bool:
