@@ -140,6 +140,16 @@ def test_what_cannot_is_a_marked_gap(name: str) -> None:
     assert "fill in the reference" in read_specs(parse(new, PATH)).problems[0].message
 
 
+@pytest.mark.parametrize("name", ordinary_kernels.NEAR_MISSES)
+def test_a_near_miss_is_not_taken_for_the_usual(name: str) -> None:
+    base, changes = ordinary_kernels.NEAR_MISSES[name]
+    text = ordinary_kernels.READ[base][0]
+    for old, new in changes:
+        assert old in text
+        text = text.replace(old, new)
+    assert drafted(text)[1]
+
+
 def test_the_draft_keeps_indentation_line_ends_and_guards_below() -> None:
     text = READ["row sum with a block"][0].replace("\n", "\r\n")
     new, _ = drafted(text)
