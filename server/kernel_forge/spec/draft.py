@@ -13,15 +13,14 @@ from kernel_forge.domain.errors import UsageError
 from kernel_forge.domain.text import Position, Range, TextEdit, line_end
 from kernel_forge.source import Kernel, Param, SourceFile
 from kernel_forge.spec.body_reading import GridReading, read_elementwise, read_grid, read_row_reduction
+from kernel_forge.spec.draft_launch import LaunchDraft
 from kernel_forge.spec.intent import Reading, Signature, read_product, read_transpose
 from kernel_forge.spec.kernel_code import KernelCode
-from kernel_forge.spec.launches import read_site
 from kernel_forge.spec.numpy_expression import python_name
 from kernel_forge.spec.references import GAP
 from kernel_forge.spec.row_intent import read_row_reduction as read_rows
 from kernel_forge.spec.row_intent import read_softmax
 from kernel_forge.spec.scatter_intent import read_atomic_sum, read_histogram, read_serial_scan
-from kernel_forge.spec.signature import split_arguments
 from kernel_forge.spec.stencil_intent import read_stencil
 
 _SIZE_NAMES = re.compile(
@@ -79,6 +78,7 @@ class _Drafter:
         self.macros = [m for m in source.macros if m.guarded and m.value.strip().isdigit() and self._uses(m.name)]
         self.has_gaps = False
         self.grid: GridReading | None = None
+        self.launch = LaunchDraft(source, kernel, self.body, self.sizes, self.macros, self._kernel_text())
         self.reading: Reading | None = None
         self.said: dict[str, str] = {}
         self.is_integer = any(p.dtype is not None and not p.dtype.is_float for p in self.pointers)
@@ -105,9 +105,10 @@ class _Drafter:
         lines.append(f"reference = {reference}")
         lines.append(f"cases = [{', '.join(self._cases())}]")
         if self.reading is not None and self.reading.where:
-            lines.append("where = [" + ", ".join(f'"{self._constraint(w)}"' for w in self.reading.where) + "]")
+            lines.append("where = [" + ", ".join(f'"{self.launch.constraint(w)}"' for w in self.reading.where) + "]")
         lines += ["", "[args]", *self._args(layout)]
-        launch = self._launch(layout)
+        launch = self.launch.lines(self.reading, self.grid)
+        self.has_gaps = self.has_gaps or (bool(launch) and not self.sizes)
         if launch:
             lines += ["", "[launch]", *launch]
         tune = [f"{m.name} = [{', '.join(map(str, _around(int(m.value))))}]" for m in self.macros]
@@ -209,7 +210,7 @@ class _Drafter:
         if self.reading is not None and any(s.count(self.sizes[0]) > 1 for s in self.reading.shapes.values()):
             big, odd = 96, 33
         if self.reading is not None and len(self.sizes) == 1 and self.sizes[0] in self.reading.largest:
-            most = self._number(self.reading.largest[self.sizes[0]])
+            most = self.launch.number(self.reading.largest[self.sizes[0]])
             value = next((m.value for m in self.macros if m.name == most), most)
             big, odd = (int(value), int(value) * 3 // 8) if value.strip().isdigit() else (32, 7)
         return [
@@ -264,84 +265,6 @@ class _Drafter:
         if param in self.outputs:
             return 2
         return [p for p in self.pointers if p not in self.outputs].index(param)
-
-    def _launch(self, layout: str) -> list[str]:
-        """Nothing where the file's own launch can be read; else what the body's indexing suggests."""
-        known = frozenset((*self.sizes, *(m.name for m in self.macros)))
-        if read_site(self.source, self.kernel, (), known) is not None:
-            return []
-        block = next((m.name for m in self.macros if re.search(r"block|threads", m.name, re.I)), None) or self._width()
-        size = block or "256"
-        if self.reading is not None:
-            return self._launch_over(self.reading, size)
-        quoted = _written(block) if block else "256"
-        if not self.sizes:
-            self.has_gaps = True
-            return ["grid = 1", f"block = {quoted}"]
-        two_d = re.search(r"(?:blockIdx|threadIdx)\.y", self.body) is not None and len(self.sizes) >= 2
-        if "blockIdx" not in self.body:  # one block does it all
-            shared = re.search(r"__shared__\s+\w+\s+\w+\s*\[\s*(\d+)\s*\]", self.body)
-            return ["grid = 1", f"block = {shared[1] if shared is not None and block is None else quoted}"]
-        if two_d and self.grid is not None:
-            return [f'grid = ["cdiv({self.grid.cols}, 16)", "cdiv({self.grid.rows}, 16)"]', "block = [16, 16]"]
-        if two_d:
-            return [f'grid = ["cdiv({self.sizes[1]}, 16)", "cdiv({self.sizes[0]}, 16)"]', "block = [16, 16]"]
-        per_row = re.search(r"=\s*blockIdx\.x\s*;", self.body) is not None
-        total = self.sizes[0] if per_row or len(self.sizes) == 1 else " * ".join(self.sizes)
-        return [f'grid = "{total}"' if per_row else f'grid = "cdiv({total}, {size})"', f"block = {quoted}"]
-
-    def _launch_over(self, reading: Reading, free: str) -> list[str]:
-        """A grid that covers what was read, by blocks of the width that the code has, or of ``free`` threads."""
-        if "block" in reading.axes:
-            return ["grid = 1", f"block = {_written(self._number(reading.axes['block'][0]))}"]
-        last = max("xyz".index(axis) for axis in reading.axes)
-        grid, block = [], []
-        for axis in "xyz"[: last + 1]:
-            extent, width = reading.axes.get(axis, ("1", "1"))
-            threads = self._number(width) if width is not None else free if last == 0 else "16"
-            per_block = threads != "1"
-            block.append(threads)
-            grid.append(f"cdiv({extent}, {threads})" if per_block else extent)
-        if block == ["1"]:
-            block = [free]  # a block for each
-        if len(grid) == 1:
-            return [f"grid = {_written(grid[0])}", f"block = {_written(block[0])}"]
-        return [f"{n} = [{', '.join(map(_written, e))}]" for n, e in (("grid", grid), ("block", block))]
-
-    def _template_values(self) -> dict[str, str]:
-        """Template parameter -> the argument that the drafted instance gives it."""
-        _, _, inside = self._kernel_text().partition("<")
-        names = [p.name for p in self.kernel.template_params]
-        return dict(zip(names, split_arguments(inside.rpartition(">")[0]), strict=False))
-
-    def _width(self) -> str | None:
-        """Threads per block that the code itself counts on: a stride, or the extent of a shared array."""
-        code = KernelCode(self.body, [])
-        steps = re.findall(r"\bfor\s*\([^;]*=\s*(?:threadIdx\.x|(\w+))\s*;[^;]*;\s*\w+\s*\+=\s*(\w+)\s*\)", code.text)
-        strides = [s for name, s in steps if not name or code.expand(name).strip("()") == "threadIdx.x"]
-        arrays = re.findall(r"__shared__\s+\w+\s+\w+\s*\[\s*(\w+)\s*\]\s*[;,]", code.text)
-        for name in (*strides, *arrays):
-            width = self._number(name)
-            if width in (m.name for m in self.macros) or (width.isdigit() and int(width) <= 1024):
-                return width
-        return None
-
-    def _constraint(self, text: str) -> str:
-        """A constraint with the constants in it as the block can say them."""
-        return re.sub(r"\b[A-Za-z_]\w*", lambda m: self._number(m.group()), text)
-
-    def _number(self, name: str) -> str:
-        """A width as the block can say it: tunables by their name, other constants by their value."""
-        if name in (m.name for m in self.macros):
-            return name
-        constants = {c.name: c.value for c in self.source.macros} | {c.name: c.value for c in self.source.constants}
-        constants |= self._template_values()
-        constants |= {n: v for n, v in KernelCode(self.body, []).locals.items() if v.isdigit()}
-        return constants.get(name, name).strip()
-
-
-def _written(extent: str) -> str:
-    return extent if extent.isdigit() else f'"{extent}"'
 
 
 def _around(value: int) -> list[int]:
