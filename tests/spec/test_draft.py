@@ -11,6 +11,7 @@ from kernel_forge.ports import Device
 from kernel_forge.source import parse
 from kernel_forge.spec import draft_block, read_specs
 from kernel_forge.spec.references import GAP
+from tests.spec import ordinary_kernels
 from tests.spec.reading import PATH
 
 ONE = "int i = blockIdx.x * blockDim.x + threadIdx.x;"
@@ -85,12 +86,6 @@ GAPS = {
     "stored under a condition": kernel(FLAT, f"{ONE} if (i < n && x[i] > 0.f) y[i] = x[i];"),
     "a cast that truncates": kernel(FLAT, f"{ONE} if (i < n) y[i] = (int)x[i];"),
     "a neighbour": kernel(FLAT, f"{ONE} if (i < n) y[i] = x[(i + 1) % n];"),
-    "transposed": kernel(ROW, f"{TWO} if (r < rows && c < cols) y[c * rows + r] = x[r * cols + c];"),
-    "a mean": kernel(
-        ROW,
-        "int row = blockIdx.x * blockDim.x + threadIdx.x; if (row >= rows) return; float sum = 0.f;\n"
-        "  for (int c = 0; c < cols; ++c) sum += x[row * cols + c];\n  y[row] = sum / cols;",
-    ),
     "a sum changed afterwards": kernel(
         ROW,
         "int row = blockIdx.x * blockDim.x + threadIdx.x; if (row >= rows) return; float sum = 0.f;\n"
@@ -101,14 +96,11 @@ GAPS = {
         "int c = blockIdx.x * blockDim.x + threadIdx.x; if (c >= cols) return; float sum = 0.f;\n"
         "  for (int r = 0; r < rows; ++r) sum += x[r * cols + c];\n  y[c] = sum;",
     ),
-    "a matrix times a vector": kernel(
-        "(const float* a, const float* v, float* y, int rows, int cols)",
-        "int row = blockIdx.x * blockDim.x + threadIdx.x; if (row >= rows) return; float sum = 0.f;\n"
-        "  for (int c = 0; c < cols; ++c) sum += a[row * cols + c] * v[c];\n  y[row] = sum;",
-    ),
-    "atomics": kernel(FLAT, f"{ONE} if (i < n) atomicAdd(y, x[i]);"),
     "two outputs": kernel("(float* x, float* y, int n)", f"{ONE} if (i < n) {{ y[i] = 1.f; x[i] = 2.f; }}"),
 }
+
+READ |= ordinary_kernels.READ
+GAPS |= ordinary_kernels.GAPS
 
 
 @pytest.fixture(scope="module")
@@ -146,6 +138,16 @@ def test_what_cannot_is_a_marked_gap(name: str) -> None:
     assert GAP in new
     assert {p.code for p in read_specs(parse(new, PATH)).problems} == {"KF111"}
     assert "fill in the reference" in read_specs(parse(new, PATH)).problems[0].message
+
+
+@pytest.mark.parametrize("name", ordinary_kernels.NEAR_MISSES)
+def test_a_near_miss_is_not_taken_for_the_usual(name: str) -> None:
+    base, changes = ordinary_kernels.NEAR_MISSES[name]
+    text = ordinary_kernels.READ[base][0]
+    for old, new in changes:
+        assert old in text
+        text = text.replace(old, new)
+    assert drafted(text)[1]
 
 
 def test_the_draft_keeps_indentation_line_ends_and_guards_below() -> None:

@@ -384,3 +384,21 @@ def test_a_constant_inside_the_kernel_as_a_tunable() -> None:
     found = only(text)
     assert (found.code, at(text, found.related[0].location.range)) == ("KF112", "constexpr int BLOCK = 64;")
     assert "  #ifndef BLOCK\n  #define BLOCK 64\n  #endif\n" in apply(text, found.fixes[0])
+
+
+def test_a_reference_that_reads_an_output_without_contents() -> None:
+    """Its role says that it holds nothing; evaluating the reference used to end in an internal error."""
+    text = source(
+        GOOD.replace('"a * x"', '{ y = "a * x + y" }').replace("a = 2.0 }", 'a = 2.0, y = { role = "out" } }')
+    )
+    found = only(text)
+    assert (found.code, at(text, found.range)) == ("KF111", '"a * x + y"')
+    assert 'give it role = "inout"' in found.message
+    assert {a.name: getattr(a, "role", None) for a in spec_of(apply(text, found.fixes[0])).args}["y"].name == "INOUT"
+
+
+def test_an_argument_named_like_a_word_of_python() -> None:
+    kernel = KERNEL.replace("const float* x", "const float* in")
+    found = only(source(GOOD.replace("a * x", "a * in"), kernel))
+    assert "in is a word of Python's own; write in_ for the argument" in found.message
+    assert spec_of(source(GOOD.replace("a * x", "a * in_"), kernel)).args[0].name == "in"

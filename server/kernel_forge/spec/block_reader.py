@@ -78,7 +78,7 @@ class BlockReader:
         in_reach = scalars | frozenset(self.sizes) | frozenset(self.tunable_names)
         made = self._launches(launches, in_reach)
         complete = not self.block.has_errors
-        references = read_references(self.block, self.model, texts, known, outputs, writable) if complete else {}
+        references = self._references(texts, known, outputs, writable, reader) if complete else {}
         kernels = {o: t.rpartition(":")[2].strip() for o, t in texts.items() if is_kernel(t) and o in outputs}
         spec = None
         if not self.block.has_errors:
@@ -105,6 +105,18 @@ class BlockReader:
             if names is not None:
                 found.append((table, instance, names))
         return found
+
+    def _references(
+        self,
+        texts: dict[str, str],
+        known: tuple[str, ...],
+        outputs: tuple[str, ...],
+        writable: tuple[str, ...],
+        reader: ArgumentReader,
+    ) -> dict[str, Reference]:
+        buffers = [a for a in reader.args.values() if isinstance(a, BufferArg)]
+        unfilled = frozenset(a.name for a in buffers if a.role in (Role.OUT, Role.SCRATCH))
+        return read_references(self.block, self.model, texts, known, outputs, writable, unfilled)
 
     def _passed(self, table: LaunchTable | None, instance: Instance, i: int) -> tuple[str, ...] | None:
         params = instance.kernel.params

@@ -4,6 +4,8 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from kernel_forge.spec.index_polynomial import is_thread_index, polynomial
+
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _INDEX = re.compile(
     r"\b(?:const\s+)?(?:int|unsigned|size_t|long|auto|u?int\d+_t|unsigned int)\s+(\w+)\s*=\s*"
@@ -42,11 +44,18 @@ class GridReading:
 def read_elementwise(body: str, output: str, pointers: list[str]) -> str | None:
     """The expression of ``output[i] = f(x[i], ...)`` guarded by a bound, or None for anything more."""
     code = _COMMENT.sub(" ", body)
-    code = re.sub(r"\bfor\s*\(([^;]+;)\s*(\w+\s*<\s*\w+)\s*;\s*\w+\s*\+=\s*[\w.\s*]+\)", r"\1 if (\2)", code, count=1)
+    code = re.sub(
+        r"\bfor\s*\(([^;]+;)\s*(\w+\s*<\s*\w+)\s*;\s*\w+\s*\+=\s*([\w.\s*]+)\)",
+        lambda m: f"{m[1]} if ({m[2]})" if _is_whole_grid(m[3].strip(), body) else m[0],
+        code,
+        count=1,
+    )
     index = _INDEX.search(code)
     if index is None or re.search(r"\b(for|while|__shared__|__sync\w*|atomic\w*|__shfl\w*|return\s+\w)\b", code):
         return None
     i = index.group(1)
+    if not is_thread_index(polynomial(index.group(2)), "x"):
+        return None  # a stride or an offset: not every element is the thread's own
     stores = re.findall(r"\b(\w+)\s*\[\s*([^\]]+)\s*\]\s*([-+*/]?)=(?!=)\s*([^;]+);", code)
     if len(stores) != 1 or stores[0][0] != output or stores[0][1].strip() != i or not _only_bounds(code, i):
         return None
@@ -56,17 +65,35 @@ def read_elementwise(body: str, output: str, pointers: list[str]) -> str | None:
         return None
     if operator:
         value = f"{output}[{i}] {operator} ({value})"
-    return _translate(value, i, pointers)
+    return translate(value, i, pointers)
+
+
+def _is_whole_grid(step: str, body: str) -> bool:
+    """Whether a loop's step is the number of threads in the grid, directly or by a local variable."""
+    named = re.search(rf"\b{re.escape(step)}\s*=\s*([^;]*);", body)
+    factors = sorted(part.strip() for part in (named[1] if named is not None else step).split("*"))
+    return factors == ["blockDim.x", "gridDim.x"]
 
 
 def _only_bounds(code: str, *indices: str) -> bool:
     """Whether every ``if`` only compares indices with sizes: a store under any other condition is no whole output."""
-    conditions = re.findall(r"\bif\s*\(((?:[^()]|\([^()]*\))*)\)", code)
+    conditions = re.findall(r"\bif\s*\(((?:[^()]|\([^()]*\))*)\)\s*\{?\s*(return\b)?", code)
     known = "|".join(map(re.escape, indices))
-    bound = rf"\(?\s*(?:(?:{known})\s*(?:<|>=)\s*[\w\s*+]+|[\w\s*+]+(?:>|<=)\s*(?:{known}))\s*\)?"
+    extent = r"[A-Za-z_][A-Za-z_\s*]*"
+    bounds = {
+        (m[1], m[2]) for m in re.finditer(rf"\b({known})\s*(?:<|>=)\s*({extent})", " ".join(c for c, _ in conditions))
+    }
+    if len({name for name, _ in bounds}) != len(bounds):
+        return False  # the smaller of two bounds: not the whole of an array
+    inside = rf"\(?\s*(?:(?:{known})\s*<\s*{extent}|{extent}>\s*(?:{known}))\s*\)?"
+    outside = rf"\(?\s*(?:(?:{known})\s*>=\s*{extent}|{extent}<=\s*(?:{known}))\s*\)?"
     return (
         len(re.findall(r"\bif\b", code)) == len(conditions)
-        and all(re.fullmatch(bound, part.strip()) for text in conditions for part in re.split(r"&&|\|\|", text))
+        and all(
+            re.fullmatch(outside if leaves else inside, part.strip())
+            for text, leaves in conditions
+            for part in re.split(r"\|\|" if leaves else "&&", text)
+        )
         and not re.search(r"\belse\b|\bswitch\b", code)
     )
 
@@ -86,7 +113,8 @@ def _with_locals(value: str, code: str, *indices: str) -> str | None:
     return None
 
 
-def _translate(text: str, index: str, pointers: list[str]) -> str | None:
+def translate(text: str, index: str, pointers: list[str]) -> str | None:
+    """C arithmetic on elements at ``index`` as a NumPy expression; None where C and NumPy may differ."""
     for name in pointers:
         text = re.sub(rf"\b{re.escape(name)}\s*\[\s*{index}\s*\]", name, text)
     if "[" in text or re.search(rf"\b{index}\b", text) or not _ALLOWED.match(text):
@@ -140,6 +168,9 @@ def read_grid(body: str, output: str, pointers: list[str]) -> GridReading | None
         if len(found) != 1:
             return None
         places[axis] = found[0]
+        written = re.search(rf"\b{found[0]}\s*=\s*([^;,]*{axis}[^;,]*)[;,]", code)
+        if written is None or not is_thread_index(polynomial(written[1]), axis):
+            return None
     col, row = places["x"], places["y"]
     if not _only_bounds(code, row, col):
         return None
@@ -171,7 +202,7 @@ def read_grid(body: str, output: str, pointers: list[str]) -> GridReading | None
             value = re.sub(rf"\b{re.escape(name)}\s*\[{re.escape(text)}\]", new.replace("[:, None]", "__COLUMN"), value)
     if re.search(rf"\b(?:{row}|{col})\b", value):
         return None
-    translated = _translate(value, row, [])
+    translated = translate(value, row, [])
     return None if translated is None else GridReading(translated.replace("__COLUMN", "[:, None]"), shapes, rows, cols)
 
 

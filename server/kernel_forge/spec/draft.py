@@ -8,12 +8,20 @@ a reference that only repeats the code finds no mistake in it.
 import re
 from dataclasses import dataclass
 
+from kernel_forge.domain.dtypes import DType
 from kernel_forge.domain.errors import UsageError
-from kernel_forge.domain.text import Position, Range, TextEdit
+from kernel_forge.domain.text import Position, Range, TextEdit, line_end
 from kernel_forge.source import Kernel, Param, SourceFile
 from kernel_forge.spec.body_reading import GridReading, read_elementwise, read_grid, read_row_reduction
-from kernel_forge.spec.launches import read_site
+from kernel_forge.spec.draft_launch import LaunchDraft
+from kernel_forge.spec.intent import Reading, Signature, read_product, read_transpose
+from kernel_forge.spec.kernel_code import KernelCode
+from kernel_forge.spec.numpy_expression import python_name
 from kernel_forge.spec.references import GAP
+from kernel_forge.spec.row_intent import read_row_reduction as read_rows
+from kernel_forge.spec.row_intent import read_softmax
+from kernel_forge.spec.scatter_intent import read_atomic_sum, read_histogram, read_serial_scan
+from kernel_forge.spec.stencil_intent import read_stencil
 
 _SIZE_NAMES = re.compile(
     r"^(n|m|k|N|M|K|len|length|size|count|num\w*|n_?\w+|rows?|cols?|columns?|width|height|depth|batch|w|h|d|B|T|C|H|W|"
@@ -46,6 +54,17 @@ def draft_block(source: SourceFile, kernel_name: str) -> Draft:
     return _Drafter(source, kernel).draft()
 
 
+_READERS = (
+    read_product,
+    read_transpose,
+    read_softmax,
+    read_rows,
+    read_atomic_sum,
+    read_histogram,
+    read_serial_scan,
+)
+
+
 class _Drafter:
     def __init__(self, source: SourceFile, kernel: Kernel) -> None:
         self.source, self.kernel = source, kernel
@@ -59,6 +78,9 @@ class _Drafter:
         self.macros = [m for m in source.macros if m.guarded and m.value.strip().isdigit() and self._uses(m.name)]
         self.has_gaps = False
         self.grid: GridReading | None = None
+        self.launch = LaunchDraft(source, kernel, self.body, self.sizes, self.macros, self._kernel_text())
+        self.reading: Reading | None = None
+        self.said: dict[str, str] = {}
         self.is_integer = any(p.dtype is not None and not p.dtype.is_float for p in self.pointers)
 
     def _uses(self, name: str) -> bool:
@@ -82,8 +104,11 @@ class _Drafter:
             lines.append("# Read off the code: check that this is what you want, not only what the code does.")
         lines.append(f"reference = {reference}")
         lines.append(f"cases = [{', '.join(self._cases())}]")
+        if self.reading is not None and self.reading.where:
+            lines.append("where = [" + ", ".join(f'"{self.launch.constraint(w)}"' for w in self.reading.where) + "]")
         lines += ["", "[args]", *self._args(layout)]
-        launch = self._launch(layout)
+        launch = self.launch.lines(self.reading, self.grid)
+        self.has_gaps = self.has_gaps or (bool(launch) and not self.sizes)
         if launch:
             lines += ["", "[launch]", *launch]
         tune = [f"{m.name} = [{', '.join(map(str, _around(int(m.value))))}]" for m in self.macros]
@@ -92,7 +117,7 @@ class _Drafter:
         at = Position(self._line_above(), 0)
         indent = re.match(r"[ \t]*", self._line_text(at.line))
         lead = indent.group() if indent is not None else ""
-        newline = "\r\n" if "\r\n" in self.source.text[:4096] else "\n"
+        newline = line_end(self.source.text)
         text = "".join(f"{lead}// {line}".rstrip() + newline for line in ["/// kernel-forge", *lines, "///"])
         return Draft(TextEdit(Range(at, at), text), self.has_gaps)
 
@@ -119,20 +144,59 @@ class _Drafter:
     def _reference(self) -> tuple[str, bool, str]:
         """TOML of the reference, whether it was read off the code, and the layout it implies."""
         names = [p.name for p in self.pointers]
+        self.reading = self._intent()
+        if self.reading is not None:
+            self.said = dict(self.reading.references)
+            told = ", ".join(f'{o} = "{e}"' for o, e in self.reading.references.items())
+            return f"{{ {told} }}", True, "read"
         if len(self.outputs) == 1:
             output = self.outputs[0].name
             elementwise = read_elementwise(self.body, output, names)
             if elementwise is not None and self._can_say(elementwise):
+                elementwise = self.said[output] = self._spelt(elementwise)
                 return f'{{ {output} = "{elementwise}" }}', True, "flat"
             self.grid = read_grid(self.body, output, names)
             if self.grid is not None and self._can_say(self.grid.expression):
-                return f'{{ {output} = "{self.grid.expression}" }}', True, "grid"
+                self.said[output] = self._spelt(self.grid.expression)
+                return f'{{ {output} = "{self.said[output]}" }}', True, "grid"
             rows = read_row_reduction(self.body, output, names)
-            if rows is not None:
-                return f'{{ {output} = "{rows.expression}" }}', True, rows.layout
+            code = KernelCode(self.body, names)
+            if rows is not None and rows.layout == "total" and code.goes_everywhere(tuple(self.sizes)):
+                self.said[output] = self._spelt(rows.expression)
+                return f'{{ {output} = "{self.said[output]}" }}', True, rows.layout
         self.has_gaps = True
         gaps = ", ".join(f'{p.name} = "{GAP}"' for p in self.outputs) or f'y = "{GAP}"'
         return f"{{ {gaps} }}", False, "flat" if len(self.sizes) <= 1 else "grid"
+
+    def _intent(self) -> Reading | None:
+        """A well-known computation, where the body plainly is one."""
+        code = KernelCode(self.body, [p.name for p in self.pointers])
+        if not code.is_readable or any(p.lanes != 1 or p.unsupported is not None for p in self.pointers):
+            return None
+        outputs = [p for p in self.pointers if not p.is_const]
+        written = {s.place.array for s in code.stores} | set(re.findall(r"\batomicAdd\s*\(\s*&?\s*(\w+)", code.text))
+        outputs = [p for p in outputs if p.name in written] if len(outputs) > 1 else outputs
+        signature = Signature(
+            outputs=tuple(p.name for p in outputs),
+            inputs=tuple(p.name for p in self.pointers if p not in outputs),
+            sizes=tuple(self.sizes),
+            floats=frozenset(p.name for p in self.pointers if p.dtype is None or p.dtype.is_float),
+            unsigned_bytes=frozenset(p.name for p in self.pointers if p.dtype is DType.UINT8),
+            values=tuple(p.name for p in self.values if p.dtype is not None and p.dtype.is_float),
+        )
+        readers = _READERS if code.goes_everywhere(signature.sizes) else (read_stencil,)
+        found = [r for reader in readers if (r := reader(code, signature)) is not None]
+        if len(found) != 1:
+            return None
+        self.outputs = outputs
+        return found[0]
+
+    def _spelt(self, expression: str) -> str:
+        """Arguments that are Python's keywords spelt as an expression can have them."""
+        for param in self.kernel.params:
+            if param.name and python_name(param.name) != param.name:
+                expression = re.sub(rf"(?<![\w.]){param.name}\b", python_name(param.name), expression)
+        return expression
 
     def _can_say(self, expression: str) -> bool:
         """Whether C and NumPy agree on it: integer division and remainders they see differently."""
@@ -143,6 +207,12 @@ class _Drafter:
             return ["{}"]
         big = {1: 100_000, 2: 300, 3: 96}.get(len(self.sizes), 12)
         odd = {1: 1000, 2: 77, 3: 33}.get(len(self.sizes), 7)
+        if self.reading is not None and any(s.count(self.sizes[0]) > 1 for s in self.reading.shapes.values()):
+            big, odd = 96, 33
+        if self.reading is not None and len(self.sizes) == 1 and self.sizes[0] in self.reading.largest:
+            most = self.launch.number(self.reading.largest[self.sizes[0]])
+            value = next((m.value for m in self.macros if m.name == most), most)
+            big, odd = (int(value), int(value) * 3 // 8) if value.strip().isdigit() else (32, 7)
         return [
             "{ " + ", ".join(f"{s} = {base + 3 * i}" for i, s in enumerate(self.sizes)) + " }" for base in (big, odd)
         ]
@@ -158,13 +228,22 @@ class _Drafter:
     def _pointer(self, param: Param, layout: str) -> str:
         shape = self._shape(param, layout)
         parts = [f"shape = [{', '.join(shape)}]"]
+        if self.reading is not None and param in self.outputs and self.reading.roles.get(param.name) == "inout":
+            return f'{param.name} = {{ {parts[0]}, role = "inout" }}'
+        if self.reading is not None and param.name in self.reading.inits:
+            parts.append(f"init = {self.reading.inits[param.name]}")
         if param in self.outputs:
             read = re.search(rf"(?<![\w.]){re.escape(param.name)}\s*\[[^\]]*\]\s*(?:[-+*/]=|\+\+|--)", self.body)
-            parts.append(f'role = "{"inout" if read else "out"}"')
+            said = any(re.search(rf"\b{python_name(param.name)}\b", text) for text in self.said.values())
+            is_read = said or (read is not None and not self.said)
+            parts.append(f'role = "{"inout" if is_read else "out"}"')
         return f"{param.name} = {{ {', '.join(parts)} }}"
 
     def _shape(self, param: Param, layout: str) -> list[str]:
         quoted = [f'"{s}"' for s in self.sizes]
+        if self.reading is not None:
+            extents = self.reading.shapes.get(param.name, ("1",))
+            return [e if e.isdigit() else f'"{e}"' for e in extents]
         if self.grid is not None and param.name in self.grid.shapes:
             return [f'"{s}"' for s in self.grid.shapes[param.name]]
         if layout == "total" and param in self.outputs:
@@ -186,29 +265,6 @@ class _Drafter:
         if param in self.outputs:
             return 2
         return [p for p in self.pointers if p not in self.outputs].index(param)
-
-    def _launch(self, layout: str) -> list[str]:
-        """Nothing where the file's own launch can be read; else what the body's indexing suggests."""
-        known = frozenset((*self.sizes, *(m.name for m in self.macros)))
-        if read_site(self.source, self.kernel, (), known) is not None:
-            return []
-        block = next((m.name for m in self.macros if re.search(r"block|threads", m.name, re.I)), None)
-        size = block or "256"
-        quoted = f'"{block}"' if block else "256"
-        if not self.sizes:
-            self.has_gaps = True
-            return ["grid = 1", f"block = {quoted}"]
-        two_d = re.search(r"(?:blockIdx|threadIdx)\.y", self.body) is not None and len(self.sizes) >= 2
-        if "blockIdx" not in self.body:  # one block does it all
-            shared = re.search(r"__shared__\s+\w+\s+\w+\s*\[\s*(\d+)\s*\]", self.body)
-            return ["grid = 1", f"block = {shared[1] if shared is not None and block is None else quoted}"]
-        if two_d and self.grid is not None:
-            return [f'grid = ["cdiv({self.grid.cols}, 16)", "cdiv({self.grid.rows}, 16)"]', "block = [16, 16]"]
-        if two_d:
-            return [f'grid = ["cdiv({self.sizes[1]}, 16)", "cdiv({self.sizes[0]}, 16)"]', "block = [16, 16]"]
-        per_row = re.search(r"=\s*blockIdx\.x\s*;", self.body) is not None
-        total = self.sizes[0] if per_row or len(self.sizes) == 1 else " * ".join(self.sizes)
-        return [f'grid = "{total}"' if per_row else f'grid = "cdiv({total}, {size})"', f"block = {quoted}"]
 
 
 def _around(value: int) -> list[int]:

@@ -1,7 +1,8 @@
 """Sizes at which kernels break: nothing, one, beside every block multiple, primes, and a large one."""
 
 import math
-from collections.abc import Iterable, Iterator
+import random
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from kernel_forge.domain.errors import ExpressionError
 from kernel_forge.domain.finding import Finding
@@ -12,15 +13,18 @@ MAX_CASES = 24
 _SMALL_BASE = 19  # a prime, so that a size held fixed is no multiple of anything either
 _PRIMES = (2, 3, 7, 31, 97, 257, 1021)
 SEARCH = 512
+DRAWN = 4
+_Key = tuple[tuple[str, int], ...]
 
 
 def edge_cases(
-    spec: KernelSpec, configuration: Configuration, *, limit_bytes: int = 1 << 22
+    spec: KernelSpec, configuration: Configuration, *, limit_bytes: int = 1 << 22, seed: int | None = None
 ) -> tuple[tuple[Sizes, str], ...]:
     """Legal sizes that differ from the spec's own cases, each with why it was chosen, cheap ones first.
 
     One size varies at a time over a small base, then all together; every candidate respects ``where`` (the
-    nearest legal one above is taken) and needs at most ``limit_bytes`` of buffers.
+    nearest legal one above is taken) and needs at most ``limit_bytes`` of buffers. A few are drawn from ``seed``: no
+    list of sizes has the one that a kernel was not written for.
     """
     sizes = _varying(spec)
     if not sizes:
@@ -28,7 +32,7 @@ def edge_cases(
     base = _base(spec, configuration, sizes, limit_bytes)
     if base is None:
         return ()
-    chosen: dict[tuple[tuple[str, int], ...], tuple[Sizes, str]] = {}
+    chosen: dict[_Key, tuple[Sizes, str]] = {}
     own = {tuple(sorted(c.items())) for c in spec.cases}
 
     def consider(candidate: Sizes, origin: str) -> None:
@@ -49,8 +53,29 @@ def edge_cases(
     large = _largest(spec, configuration, base, sizes, limit_bytes)
     if large is not None:
         consider(large, f"the largest within {limit_bytes >> 20} MiB")
-    ordered = sorted(chosen.values(), key=lambda c: _bytes(spec, c[0], configuration))
-    return tuple(_spread(ordered, MAX_CASES))
+    drawn = [] if seed is None else _drawn(sizes, consider, chosen, random.Random(seed), base)
+    ordered = sorted((c for k, c in chosen.items() if k not in drawn), key=lambda c: _bytes(spec, c[0], configuration))
+    return (*_spread(ordered, MAX_CASES), *(chosen[k] for k in drawn))
+
+
+def _drawn(
+    sizes: tuple[str, ...],
+    consider: Callable[[Sizes, str], None],
+    chosen: Mapping[_Key, tuple[Sizes, str]],
+    rng: random.Random,
+    base: Sizes,
+) -> list[_Key]:
+    """Considers sizes drawn at random, between nothing special and a multiple of 16, and tells which were taken."""
+    before = set(chosen)
+    for attempt in range(8 * DRAWN):
+        if len(chosen) - len(before) == DRAWN:
+            break
+        top = 2.0 ** rng.uniform(1, 11)
+        draw = {s: rng.randint(1, 1 + int(top / len(sizes))) for s in sizes}
+        if attempt % 2:
+            draw = {s: 16 * max(1, v // 16) for s, v in draw.items()}
+        consider({**base, **draw}, "drawn at random")
+    return [key for key in chosen if key not in before]
 
 
 def _spread(cases: list[tuple[Sizes, str]], most: int) -> Iterator[tuple[Sizes, str]]:

@@ -8,7 +8,7 @@ from kernel_forge.domain.errors import ExpressionError
 from kernel_forge.domain.expression import Expression
 from kernel_forge.domain.spec import LaunchSpec
 from kernel_forge.domain.text import Location
-from kernel_forge.source import Kernel, LaunchSite, SourceFile
+from kernel_forge.source import Constant, Kernel, LaunchSite, Macro, SourceFile
 from kernel_forge.spec.block_model import LaunchTable
 from kernel_forge.spec.cpp_expressions import dimensions, translate
 from kernel_forge.spec.problems import BlockText
@@ -136,7 +136,7 @@ def _host_names(
     source: SourceFile, site: LaunchSite, kernel: Kernel, template_args: tuple[str, ...], known: frozenset[str]
 ) -> Mapping[str, str]:
     """Host variable -> parameter it is passed as; numeric constants -> their values; template arguments."""
-    constants = (*source.macros, *source.constants)
+    constants: tuple[Macro | Constant, ...] = (*source.macros, *source.constants)
     names = {c.name: c.value for c in constants if c.name not in known and c.value.strip().isdigit()}
     for text, param in zip(site.args, kernel.params, strict=False):
         if text.isidentifier() and not param.is_pointer and param.name in known:

@@ -7,7 +7,9 @@ against text written by a model; running a reference at all still needs a truste
 
 import ast
 import difflib
-from collections.abc import Iterable, Mapping
+import keyword
+import re
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from types import CodeType
 from typing import Any
@@ -20,6 +22,19 @@ from kernel_forge.spec.numpy_names import FUNCTIONS, METHODS, NAMESPACES, NUMPY_
 
 MAX_LENGTH = 4000
 MAX_EXPONENT = 1024
+
+
+def _returning(function: Callable[..., Any]) -> Callable[..., Any]:
+    """``function`` so that it returns to Python for each item: no signal, and no time limit, reaches a loop in C."""
+
+    def made(*args: Any, **kwargs: Any) -> Any:
+        first, *rest = args
+        each = (item for item in first) if hasattr(first, "__iter__") and not hasattr(first, "dtype") else first
+        return function(each, *rest, **kwargs)
+
+    return made
+
+
 _BUILTINS: Mapping[str, Any] = {
     "abs": abs,
     "bool": bool,
@@ -27,15 +42,15 @@ _BUILTINS: Mapping[str, Any] = {
     "float": float,
     "int": int,
     "len": len,
-    "max": max,
-    "min": min,
+    "max": _returning(max),
+    "min": _returning(min),
     "range": range,
     "reversed": reversed,
     "round": round,
     "slice": slice,
-    "sorted": sorted,
-    "sum": sum,
-    "tuple": tuple,
+    "sorted": _returning(sorted),
+    "sum": _returning(sum),
+    "tuple": _returning(tuple),
     "zip": zip,
 }
 # NumPy imports some of its parts when first used, through the builtins of the calling frame. No expression can name it:
@@ -87,7 +102,8 @@ class NumpyExpression:
         """
         if len(text) > MAX_LENGTH:
             raise ExpressionError(f"the reference is longer than {MAX_LENGTH} characters", 0, len(text))
-        known = frozenset(names)
+        names = tuple(names)
+        known = frozenset(n for name in names for n in (name, python_name(name)))
         lead = len(text) - len(text.lstrip())
         try:
             tree = ast.parse(text.strip(), mode="eval")
@@ -96,16 +112,29 @@ class NumpyExpression:
             code = compile(tree, "<reference>", "eval")
         except (SyntaxError, ValueError) as error:
             offset = (getattr(error, "offset", None) or 1) - 1 + lead
+            words = [n for n in known if keyword.iskeyword(n) and re.search(rf"\b{n}\b", text)]
+            if words:
+                place = re.search(rf"\b{words[0]}\b", text)
+                at = place.start() if place is not None else 0
+                message = f"{words[0]} is a word of Python's own; write {python_name(words[0])} for the argument"
+                raise ExpressionError(message, at, len(words[0])) from None
             raise ExpressionError(f"not a NumPy expression: {error.args[0]}", min(offset, len(text))) from None
         except (RecursionError, MemoryError):
             raise ExpressionError("the reference is nested too deeply", 0, len(text)) from None
-        return NumpyExpression(text, frozenset(read), code)
+        spelt = {python_name(name): name for name in names}
+        return NumpyExpression(text, frozenset(spelt.get(name, name) for name in read), code)
 
     def evaluate(self, arguments: Mapping[str, Any]) -> Any:
         """The value with ``arguments`` bound. Whatever NumPy raises is raised (shape errors and the like)."""
+        arguments = {python_name(name): value for name, value in arguments.items()}
         scope = {"__builtins__": dict(_IMPORT), "np": np, "numpy": np, "math": np, **_BUILTINS, **arguments}
         with np.errstate(all="ignore"):
             return eval(self._code, scope)  # checked node by node in parse
+
+
+def python_name(name: str) -> str:
+    """How Python code spells an argument: with a ``_`` behind it where it is one of Python's keywords (``in``)."""
+    return f"{name}_" if keyword.iskeyword(name) else name
 
 
 def _error(node: ast.AST, text: str, lead: int, message: str) -> ExpressionError:

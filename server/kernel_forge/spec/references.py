@@ -63,8 +63,12 @@ def read_references(
     known: tuple[str, ...],
     outputs: tuple[str, ...],
     writable: tuple[str, ...],
+    unfilled: frozenset[str],
 ) -> dict[str, Reference]:
-    """The references that are no other kernel; problems are noted. ``writable`` could be outputs."""
+    """The references that are no other kernel; problems are noted.
+
+    ``writable`` could be outputs; ``unfilled`` have no contents before the kernel runs.
+    """
     found: dict[str, Reference] = {}
     for output, text in texts.items():
         path = reference_path(model, output)
@@ -86,9 +90,11 @@ def read_references(
             found[output] = FunctionReference(file.strip(), function.strip(), location)
         else:
             try:
-                NumpyExpression.parse(text, known)
+                expression = NumpyExpression.parse(text, known)
             except ExpressionError as error:
                 block.add_expression("KF111", error, path)
+                continue
+            if not _ask_for_contents(block, expression, unfilled, path):
                 continue
             found[output] = ExpressionReference(text, location)
     missing = [o for o in outputs if o not in texts]
@@ -96,3 +102,15 @@ def read_references(
         message = f'{missing[0]} is an output without a reference; add {missing[0]} = "..." to reference'
         block.add("KF111", message, ("reference",))
     return found
+
+
+def _ask_for_contents(block: BlockText, expression: NumpyExpression, unfilled: frozenset[str], path: Path) -> bool:
+    """Whether all that the reference reads is there before the kernel runs."""
+    name = next((n for n in sorted(expression.names) if n in unfilled), None)
+    if name is None:
+        return True
+    role: Path = ("args", name, "role")
+    fixes = (block.replace_value_fix(role, '"inout"', f"Make {name} inout"),) if block.is_written(role) else ()
+    message = f'the reference reads {name}, which holds nothing before the kernel runs; give it role = "inout"'
+    block.add("KF111", message, path, fixes=fixes)
+    return False

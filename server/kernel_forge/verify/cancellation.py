@@ -18,10 +18,15 @@ _SQUARES = (np.multiply, np.square, np.power, np.float_power)
 
 @dataclass
 class Expansion:
-    """By what share sums of squared differences move; ``used`` tells whether the reference has any."""
+    """By what share sums of squared differences move; ``used`` tells whether the reference has any.
+
+    With ``signs`` it is every other sum that moves instead, each element up or down as they fall: by the share of the
+    root of the sum of the terms' squares and of the sum itself, which is what accumulating them errs by.
+    """
 
     share: float
     used: bool = False
+    signs: np.random.Generator | None = None
 
 
 class Expanding(np.ndarray[tuple[int, ...], np.dtype[Any]]):
@@ -54,7 +59,10 @@ class Expanding(np.ndarray[tuple[int, ...], np.dtype[Any]]):
                 return out[0] if out else result
             subtracted, squared = self._origins(function, str(method), inputs)
             squares = inputs[0].squared if isinstance(inputs[0], Expanding) else None
-            if function is np.add and method == "reduce" and squares is not None:
+            signs = self.expansion.signs
+            if signs is not None:
+                result = self._accumulated(function, str(method), inputs, result, options, out, signs)
+            elif function is np.add and method == "reduce" and squares is not None:
                 result = self._moved(result, squares, options, out)
         if out:
             if isinstance(out[0], Expanding):
@@ -74,6 +82,30 @@ class Expanding(np.ndarray[tuple[int, ...], np.dtype[Any]]):
         twice = function is np.square or (function is np.multiply and _same(*inputs))
         twice = twice or (function in (np.power, np.float_power) and np.ndim(inputs[1]) == 0 and inputs[1] == 2)
         return None, origin if twice else None
+
+    def _accumulated(
+        self,
+        function: np.ufunc,
+        method: str,
+        inputs: tuple[Any, ...],
+        result: Any,
+        options: dict[str, Any],
+        out: tuple[Any, ...],
+        signs: np.random.Generator,
+    ) -> Any:
+        if function is np.add and method == "reduce":
+            how = {k: v for k, v in options.items() if k in ("axis", "keepdims", "where")}
+            squares = np.add.reduce(np.square(np.asarray(_plain(inputs[0]), np.float64)), **{"axis": 0, **how})
+        elif function is np.matmul:
+            squares = np.matmul(*(np.square(np.asarray(_plain(i), np.float64)) for i in inputs[:2]))
+        else:
+            return result
+        self.expansion.used = True
+        slack = self.expansion.share * (np.sqrt(squares) + np.abs(np.asarray(result)))
+        moved = result + slack * signs.choice(np.array([-1.0, 1.0]), np.shape(result))
+        if out:
+            np.copyto(_plain(out[0]), moved)
+        return moved
 
     def _moved(self, result: Any, squares: Array, options: dict[str, Any], out: tuple[Any, ...]) -> Any:
         self.expansion.used = True

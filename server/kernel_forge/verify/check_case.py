@@ -38,11 +38,12 @@ class CaseChecker:
         *,
         float_atomics: bool,
         seed: int,
+        thresholds: tuple[float, ...] = (),
     ) -> None:
         self.spec = spec
         self.device = device
         self.artifact = artifact
-        self.expectations = Expectations(spec, evaluator, seed)
+        self.expectations = Expectations(spec, evaluator, seed, thresholds)
         self.float_atomics = float_atomics
         self.seed = seed
         self.has_schedules = device.info().has_schedules

@@ -1,23 +1,29 @@
 """What a case must give: inputs, reference and tolerance, the reference being NumPy or another kernel."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from kernel_forge.domain.dtypes import DType
 from kernel_forge.domain.outcome import RunFailure, Unavailable
-from kernel_forge.domain.spec import KernelReference, KernelSpec
+from kernel_forge.domain.spec import BufferArg, KernelReference, KernelSpec
 from kernel_forge.domain.text import Location
 from kernel_forge.spec import BoundCase
 from kernel_forge.verify import tolerance as tolerances
-from kernel_forge.verify.inputs import Array, InputsFailed, make_inputs
+from kernel_forge.verify.exactness import Traced, trace_of
+from kernel_forge.verify.inputs import Array, Hints, InputsFailed, make_inputs
+from kernel_forge.verify.limits import TIME_LIMIT, ReferenceFailed, limits
 from kernel_forge.verify.planning import reference_bound
-from kernel_forge.verify.references import TIME_LIMIT, Evaluator, ReferenceFailed, time_limit
+from kernel_forge.verify.references import Evaluator
 from kernel_forge.verify.runs import Finished
 
 RunKernel = Callable[[BoundCase, Mapping[str, Array]], Finished | RunFailure]
 """Runs the launches of a case on given inputs."""
+
+
+_LARGE_INTEGERS = (2**32 - 1, 2**31 - 1, 2**30, 2**24, 2**20)
 
 
 @dataclass(frozen=True)
@@ -36,12 +42,13 @@ class Expectations:
     spec: KernelSpec
     evaluator: Evaluator
     seed: int
+    thresholds: tuple[float, ...] = ()
 
     def of(self, bound: BoundCase, kind: str, run: RunKernel) -> Expected | Unavailable:
         """Inputs, reference and tolerance of one case; Unavailable where the reference itself fails."""
         try:
-            with time_limit(TIME_LIMIT, None, "making the inputs"):
-                inputs = make_inputs(self.spec, bound, kind, self._seed(bound, kind), self.evaluator.load)
+            with limits(TIME_LIMIT, None, "making the inputs"):
+                inputs = self._inputs(bound, kind)
             reference = self.evaluator.evaluate(bound, inputs)
             tolerance = self._tolerance(bound, inputs, reference)
         except (ReferenceFailed, InputsFailed) as error:
@@ -55,6 +62,33 @@ class Expectations:
                     return made
                 reference[output.name], tolerance[output.name] = made
         return Expected(reference, tolerance, inputs)
+
+    def _inputs(self, bound: BoundCase, kind: str) -> dict[str, Array]:
+        """Fresh inputs; large integers as large as nothing that the reference computes leaves the kernel's types."""
+        scalars = tuple(float(v) for n, v in bound.scalars.items() if n not in bound.sizes)
+        hints = Hints(tuple(dict.fromkeys((*scalars, *self.thresholds))))
+        seed = self._seed(bound, kind)
+        for large in _LARGE_INTEGERS if kind == "large" and _is_all_integers(self.spec) else ():
+            inputs = make_inputs(self.spec, bound, kind, seed, self.evaluator.load, replace(hints, large=large))
+            if self._stays_in_range(bound, inputs):
+                return inputs
+        return make_inputs(self.spec, bound, kind, seed, self.evaluator.load, hints)
+
+    def _stays_in_range(self, bound: BoundCase, inputs: Mapping[str, Array]) -> bool:
+        types = [a.dtype for a in self.spec.args if isinstance(a, BufferArg) and a.dtype is not DType.BOOL]
+        widest = max((np.iinfo(t.value) for t in types), key=lambda i: (i.bits, i.max), default=np.iinfo(np.int32))
+        low, high = (widest.min, widest.max) if widest.bits > 32 or widest.min == 0 else (-(2**31), 2**31 - 1)
+        low, high = (low, high) if widest.bits >= 32 else (-(2**31), 2**31 - 1)  # C computes in int at least
+        trace = trace_of(DType.FLOAT64)
+        if any(a.dtype.kind not in "iub" or a.dtype == np.uint64 for a in inputs.values()):
+            return False
+        try:
+            self.evaluator.evaluate(bound, {n: Traced.of(a, trace) for n, a in inputs.items()})
+        except ReferenceFailed:
+            return False
+        return (
+            trace.is_exact and len(trace.reached) == len(self.spec.outputs) and low <= trace.low <= trace.high <= high
+        )
 
     def _tolerance(
         self, bound: BoundCase, inputs: Mapping[str, Array], reference: Mapping[str, Array]
@@ -104,6 +138,11 @@ class Expectations:
     def _seed(self, bound: BoundCase, kind: str) -> int:
         words = [self.seed, *bound.sizes.values(), *kind.encode()]
         return int(np.random.SeedSequence(words).generate_state(1)[0])
+
+
+def _is_all_integers(spec: KernelSpec) -> bool:
+    """Whether no argument is a float, so that nothing is rounded on the way."""
+    return not any(a.dtype.is_float for a in spec.args)
 
 
 def _text(failure: RunFailure) -> str:

@@ -3,12 +3,14 @@
 The kinds (policy step 3): ``centred`` around 0; ``shifted`` around 3, where cancellation hides or shows;
 ``one-signed``, where a missing term cannot be cancelled; ``large`` and ``tiny`` magnitudes; ``tied``, a few
 values many times over, for comparisons and degenerate rows; ``spikes``, small values with large ones at the first, the
-last and the block-edge elements, so that leaving one of those out changes the result beyond every tolerance.
+last and the block-edge elements, so that leaving one of those out changes the result beyond every tolerance;
+``thresholds``, the numbers that the kernel compares with, met exactly and missed by one rounding.
 An explicit ``init`` is honoured in every kind.
 """
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -28,13 +30,15 @@ from kernel_forge.domain.spec import (
 from kernel_forge.spec import BoundCase
 
 Array = np.ndarray[tuple[int, ...], np.dtype[Any]]
-KINDS = ("centred", "spikes", "one-signed", "shifted", "tied", "large", "tiny")
+KINDS = ("centred", "spikes", "one-signed", "shifted", "tied", "thresholds", "large", "tiny")
 LoadFunction = Callable[[str, str], Callable[..., Any]]
 """(Python file, function name) -> the function; raises ReferenceFailed."""
 
 # Scales at which products of two values stay inside the type's normal range.
 _LARGE = {DType.FLOAT16: 30.0, DType.BFLOAT16: 1e4, DType.FLOAT32: 1e4, DType.FLOAT64: 1e6}
 _TINY = {DType.FLOAT16: 2e-2, DType.BFLOAT16: 1e-9, DType.FLOAT32: 1e-9, DType.FLOAT64: 1e-60}
+LARGE_INTEGER = 30000
+MAX_THRESHOLDS = 12
 _EDGE_STEPS = (32, 64, 128, 256, 512, 1024)
 
 
@@ -42,7 +46,17 @@ class InputsFailed(Exception):
     """The ``init`` of an argument cannot be carried out; the message says which and why."""
 
 
-def make_inputs(spec: KernelSpec, bound: BoundCase, kind: str, seed: int, load: LoadFunction) -> dict[str, Array]:
+@dataclass(frozen=True)
+class Hints:
+    """What else is known: ``thresholds`` the kernel may compare with, and how ``large`` integers may be."""
+
+    thresholds: tuple[float, ...] = ()
+    large: int = LARGE_INTEGER
+
+
+def make_inputs(
+    spec: KernelSpec, bound: BoundCase, kind: str, seed: int, load: LoadFunction, hints: Hints | None = None
+) -> dict[str, Array]:
     """Contents of every buffer with role in or inout, by name, each in its shape and dtype.
 
     Raises:
@@ -52,22 +66,26 @@ def make_inputs(spec: KernelSpec, bound: BoundCase, kind: str, seed: int, load: 
     for index, arg in enumerate(spec.args):
         if isinstance(arg, BufferArg) and arg.role in (Role.IN, Role.INOUT):
             rng = np.random.default_rng([seed, index])
-            inputs[arg.name] = _array(arg, bound, kind, rng, load)
+            inputs[arg.name] = _array(arg, bound, kind, rng, load, hints or Hints())
     return inputs
 
 
-def _array(arg: BufferArg, bound: BoundCase, kind: str, rng: np.random.Generator, load: LoadFunction) -> Array:
+def _array(
+    arg: BufferArg, bound: BoundCase, kind: str, rng: np.random.Generator, load: LoadFunction, hints: Hints
+) -> Array:
     shape = bound.shapes[arg.name]
     if arg.init is not None:
         values = _from_init(arg, arg.init, shape, bound, rng, load)
     elif arg.dtype.is_float:
-        values = _floats(arg.dtype, kind, shape, rng)
+        values = _floats(arg.dtype, kind, shape, rng, hints.thresholds)
     else:
-        values = _integers(arg.dtype, kind, shape, rng)
+        values = _integers(arg.dtype, kind, shape, rng, hints)
     return np.ascontiguousarray(values).astype(arg.dtype.numpy)
 
 
-def _floats(dtype: DType, kind: str, shape: tuple[int, ...], rng: np.random.Generator) -> Array:
+def _floats(
+    dtype: DType, kind: str, shape: tuple[int, ...], rng: np.random.Generator, thresholds: tuple[float, ...] = ()
+) -> Array:
     normal = rng.standard_normal(shape)
     match kind:
         case "centred":
@@ -82,10 +100,22 @@ def _floats(dtype: DType, kind: str, shape: tuple[int, ...], rng: np.random.Gene
             return normal * _TINY[dtype]
         case "tied":
             return rng.choice(np.array([-1.0, 0.0, 0.5, 2.0]), shape)
+        case "thresholds":
+            return rng.choice(_around(thresholds, dtype), shape)
         case "spikes":
             return _spikes(0.01 * normal, rng)
         case _:
             raise ValueError(f"unknown kind {kind}")
+
+
+def _around(thresholds: tuple[float, ...], dtype: DType) -> Array:
+    """Each threshold as the type holds it and its neighbours; halves, which rounding decides, also scaled by one."""
+    small = [-2.5, -1.5, -1.0, -0.5, 0.0, 0.5, 1.0, 1.5, 2.5]
+    met = np.array(thresholds[:MAX_THRESHOLDS], np.float64).astype(dtype.numpy)
+    beside = [np.nextafter(met, np.array(side, dtype.numpy)) for side in (-np.inf, np.inf)]
+    scales = [t for t in thresholds[:MAX_THRESHOLDS] if 1 < abs(t) < 2**16 and math.frexp(abs(t))[0] == 0.5]
+    halves = [k / t for t in scales for k in (-1.5, -0.5, 0.5, 1.5, 2.5)]
+    return np.concatenate([np.array([*small, *halves]), *(a.astype(np.float64) for a in (met, *beside))])
 
 
 def _spikes(values: Array, rng: np.random.Generator) -> Array:
@@ -104,11 +134,18 @@ def _spikes(values: Array, rng: np.random.Generator) -> Array:
     return values
 
 
-def _integers(dtype: DType, kind: str, shape: tuple[int, ...], rng: np.random.Generator) -> Array:
+def _integers(
+    dtype: DType, kind: str, shape: tuple[int, ...], rng: np.random.Generator, hints: Hints | None = None
+) -> Array:
     if dtype is DType.BOOL:
         return rng.integers(0, 2, shape).astype(bool)
     limits = np.iinfo(dtype.value)
-    reach = {"large": 30000, "tiny": 2, "tied": 4}.get(kind, 100)
+    hints = hints or Hints()
+    if kind == "thresholds":
+        met = {int(t) + d for t in hints.thresholds[:MAX_THRESHOLDS] if abs(t) < 2**62 for d in (-1, 0, 1)}
+        fitting = sorted(v for v in {-1, 0, 1, 2, *met} if limits.min <= v <= limits.max)
+        return rng.choice(np.array(fitting), shape)
+    reach = {"large": hints.large, "tiny": 2, "tied": 4}.get(kind, 100)
     low = 0 if kind in ("one-signed", "spikes") else -reach
     return rng.integers(max(low, int(limits.min)), min(reach, int(limits.max)), shape, endpoint=True)
 
@@ -174,6 +211,8 @@ def _from_function(
 ) -> Array:
     try:
         made = np.asarray(function(rng, shape, **bound.sizes))
+    except MemoryError:
+        raise
     except (Exception, SystemExit) as error:  # the user's code may raise anything
         raise InputsFailed(f"init of {arg.name}: {type(error).__name__}: {error}") from error
     if made.shape != shape:

@@ -23,10 +23,13 @@ class PlannedCase:
     is_own: bool
 
 
-def plan(spec: KernelSpec, configuration: Configuration) -> list[PlannedCase] | Finding:
-    """Every case, cheap first. Own cases must bind; generated ones that do not are left out."""
+def plan(spec: KernelSpec, configuration: Configuration, seed: int) -> list[PlannedCase] | Finding:
+    """Every case, cheap first; ``seed`` draws some of the sizes.
+
+    Own cases must bind; generated ones that do not are left out.
+    """
     wanted: list[tuple[Sizes, str, bool]] = [(c, f"case {i + 1}", True) for i, c in enumerate(spec.cases)]
-    wanted += [(s, origin, False) for s, origin in edge_cases(spec, configuration, limit_bytes=EDGE_BYTES)]
+    wanted += [(s, origin, False) for s, origin in edge_cases(spec, configuration, limit_bytes=EDGE_BYTES, seed=seed)]
     bounds: list[tuple[BoundCase, str, bool]] = []
     for sizes, origin, is_own in wanted:
         bound = bind(spec, sizes, configuration)
@@ -41,9 +44,16 @@ def plan(spec: KernelSpec, configuration: Configuration) -> list[PlannedCase] | 
     for i, (bound, origin, is_own) in enumerate(bounds):
         kinds: tuple[str, ...] = (KINDS[i % len(KINDS)],)
         if is_own:
-            kinds = tuple(dict.fromkeys(("centred", "spikes", "one-signed", *kinds)))
+            kinds = tuple(dict.fromkeys(("centred", "spikes", "one-signed", *_deciding(spec), *kinds)))
         planned.append(PlannedCase(bound, origin, kinds, i in scheduled, is_own))
     return planned
+
+
+def _deciding(spec: KernelSpec) -> tuple[str, ...]:
+    """Kinds that integer results hang on: exact ties, and the whole range of the type."""
+    if all(a.dtype.is_float for a in spec.outputs):
+        return ("thresholds",)
+    return ("tied", "thresholds") if any(a.dtype.is_float for a in spec.args) else ("thresholds", "large")
 
 
 def _scheduled(bounds: list[tuple[BoundCase, str, bool]]) -> set[int]:

@@ -4,7 +4,6 @@ The steps are those of the design, section 6. Each is named in ``Verdict.checks`
 ``Verdict.skipped`` with the reason.
 """
 
-import re
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -29,6 +28,7 @@ from kernel_forge.ports import Artifact, Device, DeviceInfo
 from kernel_forge.source import SourceFile
 from kernel_forge.spec import BoundCase
 from kernel_forge.verify.check_case import CaseChecker
+from kernel_forge.verify.code import has_float_atomics, thresholds
 from kernel_forge.verify.failure import CaseFailure
 from kernel_forge.verify.planning import PlannedCase, plan, reference_bound
 from kernel_forge.verify.references import Evaluator
@@ -38,7 +38,6 @@ from kernel_forge.verify.shrinking import shrink
 EMULATED_CASE_BYTES = 256 << 20
 SMALL_RUN_LIMIT = 5.0
 LARGE_RUN_LIMIT = 15.0
-_FLOAT_ATOMIC = re.compile(r"\batomic(?:Add|Exch|CAS|Min|Max)\w*\s*\(")
 
 
 @dataclass
@@ -97,7 +96,7 @@ def verify(
     state = _State(spec, chosen, device.info(), master, time.monotonic())
     if state.info.unavailable is not None:
         return state.verdict(Unavailable(state.info.unavailable))
-    cases = plan(spec, chosen)
+    cases = plan(spec, chosen, master)
     if isinstance(cases, Finding):
         return state.verdict(LaunchFailed("configuration", cases.message))
     report(Progress(f"compiling {spec.kernel}", 0, len(cases) + 1))
@@ -112,8 +111,9 @@ def verify(
         device,
         artifact,
         Evaluator.of(spec),
-        float_atomics=_has_float_atomics(spec, source),
+        float_atomics=has_float_atomics(spec, source),
         seed=master,
+        thresholds=thresholds(spec, source),
     )
     return _check_all(state, checker, cases, report, time_limit)
 
@@ -153,11 +153,6 @@ def _note_tolerance(state: _State) -> None:
             f"tolerance set in the spec: {tolerance.absolute:g} absolute + {tolerance.relative:g} relative, "
             "instead of the derived one"
         )
-
-
-def _has_float_atomics(spec: KernelSpec, source: SourceFile) -> bool:
-    """Whether sums may legitimately depend on the order of threads."""
-    return any(a.dtype.is_float for a in spec.outputs) and _FLOAT_ATOMIC.search(source.text) is not None
 
 
 def _check_all(

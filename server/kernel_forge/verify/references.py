@@ -1,14 +1,11 @@
 """What the outputs must be: the reference, evaluated in float64 (or, to learn its own error, in the kernel's type)."""
 
 import inspect
-import signal
-import threading
 import traceback
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from types import CodeType, FrameType
+from types import CodeType
 from typing import Any
 
 import numpy as np
@@ -24,10 +21,11 @@ from kernel_forge.domain.spec import (
 )
 from kernel_forge.domain.text import Location, Range
 from kernel_forge.spec import BoundCase
-from kernel_forge.spec.numpy_expression import NumpyExpression
+from kernel_forge.spec.numpy_expression import NumpyExpression, python_name
+from kernel_forge.verify.exactness import Traced
 from kernel_forge.verify.inputs import Array
+from kernel_forge.verify.limits import TIME_LIMIT, ReferenceFailed, limits, too_much
 
-TIME_LIMIT = 30.0
 _REDUCING = [
     "sum",
     "mean",
@@ -58,14 +56,6 @@ _REDUCING = [
     "median",
     "@",
 ]
-
-
-class ReferenceFailed(Exception):
-    """The reference cannot be evaluated: its own fault, never a verdict about the kernel."""
-
-    def __init__(self, message: str, location: Location | None) -> None:
-        super().__init__(message)
-        self.location = location
 
 
 @dataclass(frozen=True)
@@ -108,7 +98,7 @@ class Evaluator:
             reference = self.spec.references[output.name]
             if isinstance(reference, KernelReference):
                 continue
-            with time_limit(TIME_LIMIT, reference.location):
+            with limits(TIME_LIMIT, reference.location):
                 if isinstance(reference, ExpressionReference):
                     raw = self._expression(reference, environment)
                 else:
@@ -145,6 +135,8 @@ class Evaluator:
         expression = NumpyExpression.parse(reference.text, environment)
         try:
             return expression.evaluate(environment)
+        except MemoryError:
+            raise
         except Exception as error:  # NumPy raises many kinds
             raise ReferenceFailed(
                 f"the reference raised {type(error).__name__}: {error}", reference.location
@@ -152,6 +144,7 @@ class Evaluator:
 
     def _call(self, reference: FunctionReference, environment: Mapping[str, Any]) -> Any:
         function = self.load(reference.path, reference.function)
+        environment = {python_name(name): value for name, value in environment.items()}
         parameters = inspect.signature(function).parameters
         if any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
             passed = dict(environment)
@@ -170,6 +163,9 @@ class Evaluator:
                 return function(**copies)
         except ReferenceFailed:
             raise
+        except MemoryError as error:
+            place = _place(error, Path(self.spec.path).parent / reference.path)
+            raise ReferenceFailed(too_much(reference.function), place or reference.location) from None
         except (Exception, SystemExit) as error:  # the user's code may raise anything
             place = _place(error, Path(self.spec.path).parent / reference.path)
             message = f"{reference.function} raised {type(error).__name__}: {error}"
@@ -211,6 +207,8 @@ def _widened(array: Array, float_type: type[np.floating[Any]]) -> Array:
 
 
 def _shaped(raw: Any, output: BufferArg, shape: tuple[int, ...], reference: Reference) -> Array:
+    if isinstance(raw, Traced):
+        raw.record.reached.add(output.name)
     try:
         array = np.asarray(raw)
     except Exception as error:
@@ -237,6 +235,8 @@ def _load(file: Path, function: str) -> Callable[..., Any]:
     try:
         code: CodeType = compile(text, str(file), "exec")
         exec(code, namespace)  # a reference is code of the user's, in a trusted workspace
+    except MemoryError as error:
+        raise ReferenceFailed(too_much(file.name), _place(error, file)) from None
     except (Exception, SystemExit) as error:
         raise ReferenceFailed(f"{file.name} raised {type(error).__name__}: {error}", _place(error, file)) from error
     found = namespace.get(function)
@@ -251,32 +251,3 @@ def _place(error: BaseException, file: Path) -> Location | None:
         return Location(str(file), Range.of_line(error.lineno - 1))
     frames = [f for f in traceback.extract_tb(error.__traceback__) if f.filename == str(file)]
     return Location(str(file), Range.of_line((frames[-1].lineno or 1) - 1)) if frames else None
-
-
-class _Expired(BaseException):
-    """The time is over; no ``except Exception`` in the user's code stops it."""
-
-
-@contextmanager
-def time_limit(seconds: float, location: Location | None, what: str = "the reference") -> Iterator[None]:
-    """Raise ReferenceFailed when the block takes longer.
-
-    Works in the main thread, where signals arrive; elsewhere, and for code that never returns to Python, whoever
-    owns the job's process ends it.
-    """
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def expire(_signal: int, _frame: FrameType | None) -> None:
-        raise _Expired
-
-    previous = signal.signal(signal.SIGALRM, expire)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
-    try:
-        yield
-    except _Expired:
-        raise ReferenceFailed(f"{what} did not end within {seconds:g} s", location) from None
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, previous)

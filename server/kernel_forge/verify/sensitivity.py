@@ -5,13 +5,16 @@ from typing import Any
 
 import numpy as np
 
+from kernel_forge.domain.dtypes import DType
 from kernel_forge.verify.cancellation import Expanding, Expansion
+from kernel_forge.verify.exactness import Traced, trace_of
 from kernel_forge.verify.inputs import Array
-from kernel_forge.verify.references import ReferenceFailed
+from kernel_forge.verify.limits import ReferenceFailed
 
 EPSILON = 2.0**-20
 RANDOM_DRAWS = 8
 OWN_DRAWS = 3
+SUM_DRAWS = 4
 FLIP_DRAWS = 6
 TIE_DRAWS = 40
 Values = Mapping[str, Array]
@@ -22,6 +25,39 @@ Evaluate = Callable[[Values, type[Any]], Values]
 def is_float(array: Array) -> bool:
     """Whether the elements are of a float type, bfloat16 included."""
     return array.dtype.kind == "f" or array.dtype.name == "bfloat16"
+
+
+class Steady:
+    """Which elements of a reference are NaN, at the inputs and at every moved one that was tried."""
+
+    def __init__(self, reference: Values) -> None:
+        self._nan = {n: np.isnan(r) if r.dtype.kind == "f" else np.zeros(r.shape, bool) for n, r in reference.items()}
+
+    def watching(self, evaluate: Evaluate) -> Evaluate:
+        """``evaluate`` with its results noted."""
+
+        def watched(values: Values, kind: type[Any]) -> Values:
+            made = evaluate(values, kind)
+            for name, nan in self._nan.items():
+                if nan.any():
+                    nan &= np.isnan(made[name].astype(np.float64))
+            return made
+
+        return watched
+
+    def always_nan(self, name: str) -> Array:
+        """True where every evaluation gave NaN."""
+        return self._nan[name]
+
+
+def exact_outputs(inputs: Values, evaluate: Evaluate, dtype: DType) -> set[str]:
+    """The outputs that the reference computes without any rounding in ``dtype``, as far as can be told."""
+    trace = trace_of(dtype)
+    try:
+        evaluate({n: Traced.of(a, trace) for n, a in inputs.items()}, np.float64)
+    except ReferenceFailed:  # the reference wants plain arrays; it held with those
+        return set()
+    return trace.reached if trace.is_exact else set()
 
 
 def moved_by(array: Array, size: float, rng: np.random.Generator) -> Array:
@@ -98,6 +134,24 @@ def expanded(inputs: Values, reference: Values, evaluate: Evaluate, share: float
             a, b = np.asarray(moved[name]).astype(np.float64), base.astype(np.float64)
             with np.errstate(all="ignore"):
                 change = np.where(np.isfinite(b), np.nan_to_num(np.abs(a - b), nan=np.inf, posinf=np.inf), 0.0)
+            worst[name] = np.maximum(worst[name], change)
+    return worst
+
+
+def accumulated(inputs: Values, reference: Values, evaluate: Evaluate, share: float, seed: int) -> dict[str, Array]:
+    """Change when every sum inside the reference errs by ``share`` of what it adds up."""
+    worst = {n: np.zeros(r.shape) for n, r in reference.items()}
+    rng = np.random.default_rng([seed, 0xAC])
+    for _ in range(SUM_DRAWS):
+        expansion = Expansion(share, signs=rng)
+        marked = {n: Expanding.of(a, expansion) if is_float(a) else a for n, a in inputs.items()}
+        try:
+            moved = evaluate(marked, np.float64)
+        except ReferenceFailed:  # the reference wants plain arrays; it held with those
+            return {n: np.zeros(r.shape) for n, r in reference.items()}
+        if not expansion.used:
+            break
+        for name, change in changes(moved, reference).items():
             worst[name] = np.maximum(worst[name], change)
     return worst
 

@@ -23,7 +23,11 @@ case is sqrt(n) in practice). Hence, element by element,
                 + C * u_float64 * max |reference|                 only where the reference is 0 and does not move:
                                                                   it may have cancelled, as 1 + tanh(-30) does
 
-with u_widest the unit roundoff of the widest float type among the arguments, u_sum the smaller of it and that of
+The accumulation is also measured where it happens, since the terms of a sum need not move with the inputs (exp(x) for
+x near 0 does not): every sum inside the reference is moved by C * sqrt(n) * u_sum of the root of its terms' squares and
+of itself, and where that moves the output further than the first two lines, it takes their place.
+
+With u_widest the unit roundoff of the widest float type among the arguments, u_sum the smaller of it and that of
 float32 (half kernels are expected to accumulate in float32, and C is C_HALF for them where the reference reduces),
 u_out that of the output. ``own`` is the largest error,
 over a few draws of inputs moved by one rounding, of the reference evaluated in that widest type: it shows cancellation
@@ -37,8 +41,12 @@ of the inputs shows (layer norm of two columns is +-1 whatever they are). Elemen
 infinite or NaN are not compared. It says nothing about a kernel that takes the root of a variance below zero: NaN is
 reported, with one column and large inputs too.
 
-Integer outputs are exact, except where the float inputs moved by a few roundings, or the reference evaluated in the
-kernel's own float type, give another integer: a comparison at an exact tie may go either way.
+Where the reference computes without rounding (see :mod:`.exactness`: it compares, selects, adds numbers of few bits),
+the kernel must too: integers are exact, and a threshold met exactly counts as what the reference says. Where the
+reference is NaN, at these inputs and all near them, the kernel must give NaN.
+
+Other integer outputs are exact, except where the float inputs moved by a few roundings, or the reference evaluated in
+the kernel's own float type, give another integer: a comparison at a tie may go either way where rounding makes it.
 """
 
 import math
@@ -57,7 +65,10 @@ from kernel_forge.verify.sensitivity import (
     EPSILON,
     RANDOM_DRAWS,
     Evaluate,
+    Steady,
+    accumulated,
     changes,
+    exact_outputs,
     expanded,
     flips,
     is_float,
@@ -133,15 +144,24 @@ def derive(
     if narrow is np.float16 and s.length > 1:
         narrow = np.float32  # half kernels are expected to accumulate in float32
     growth = _growth(s)
+    steady = Steady(reference)
+    evaluate = steady.watching(evaluate)
+    exact = exact_outputs(wide, evaluate, s.widest)
+    if exact >= reference.keys():
+        return {a.name: _exactly(a, wide, reference[a.name], s.length) for a in spec.outputs if a.name in reference}
     moves = spread(wide, reference, evaluate, seed)
     own = own_error(wide, reference, evaluate, narrow, s.u_widest, seed)
     expansion = expanded(wide, reference, evaluate, growth)
+    sums = accumulated(wide, reference, evaluate, growth, seed) if s.length > 1 else None
     integers = {a.name: reference[a.name] for a in spec.outputs if not a.dtype.is_float and a.name in reference}
     others = flips(wide, integers, evaluate, narrow, s.u_widest, seed)
     result: dict[str, Array] = {}
     for output in spec.outputs:
         name = output.name
         if name not in reference:
+            continue
+        if name in exact:
+            result[name] = _exactly(output, wide, reference[name], s.length)
             continue
         if not output.dtype.is_float:
             result[name] = np.maximum(others[name], np.rint(expansion[name]))
@@ -151,12 +171,30 @@ def derive(
         limit = _largest(output.dtype)
         with np.errstate(all="ignore"):
             rounding = R * u_out * magnitude + D * smallest(output.dtype)
-            tolerance = (
-                growth * moves[name] + expansion[name] + E * own[name] + rounding + _vanished(magnitude, moves[name])
-            )
+            scale = growth * moves[name]
+            if sums is not None:
+                scale = np.maximum(scale, sums[name])
+            tolerance = scale + expansion[name] + E * own[name] + rounding + _vanished(magnitude, moves[name])
             excluded = ~np.isfinite(own[name]) | (np.isfinite(magnitude) & (magnitude > limit))
-        result[name] = np.where(excluded, np.inf, np.nan_to_num(tolerance, nan=np.inf))
+        allowed = np.where(excluded, np.inf, np.nan_to_num(tolerance, nan=np.inf))
+        result[name] = np.where(steady.always_nan(name), 0.0, allowed)
     return result
+
+
+def _exactly(output: BufferArg, inputs: Mapping[str, Array], reference: Array, length: int) -> Array:
+    """The tolerance of an output that is computed without rounding: none for integers.
+
+    A float output may come about in another way that does round, but no further than what went into it: a step to the
+    other side of a threshold is no rounding.
+    """
+    if not output.dtype.is_float:
+        return np.zeros(reference.shape)
+    values = [np.abs(a[np.isfinite(a)].astype(np.float64)) for a in (*inputs.values(), reference)]
+    largest = max((float(v.max()) for v in values if v.size), default=0.0)
+    largest = largest if largest < _largest(output.dtype) else 0.0
+    u = output.dtype.unit_roundoff
+    magnitude = np.nan_to_num(np.abs(reference.astype(np.float64)), posinf=0.0)
+    return R * u * magnitude + C * math.sqrt(length) * u * largest + D * smallest(output.dtype)
 
 
 def _vanished(magnitude: Array, moves: Array) -> Array:
