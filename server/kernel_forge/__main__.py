@@ -10,6 +10,9 @@ def main() -> None:
     if sys.argv[1:2] == ["job-worker"]:
         wiring.serve_jobs()
         return
+    if sys.argv[1:2] == ["worker"]:
+        wiring.serve_gpu(sys.argv[2:])
+        return
     from kernel_forge.cli import run
 
     sys.exit(run(sys.argv[1:], wiring.device, wiring.DEVICE_NAMES, wiring.serve_editor))

@@ -1,11 +1,13 @@
 """What the pipeline asks of the outside world, as Protocols. Adapters live in ``devices/``."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
 from kernel_forge.domain.launch import CompileRequest, RunRequest
+from kernel_forge.domain.measurement import TimingPlan, Timings
 from kernel_forge.domain.outcome import CompileFailed, CompilerMessage, RunOutcome, Unavailable
+from kernel_forge.domain.resources import Resources
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +21,8 @@ class DeviceInfo:
         unavailable: None when usable, else the reason and what to install.
         has_schedules: runs the same launch in different thread orders on request.
         has_watch: can tell who wrote an element.
+        has_places: tells the line and thread of a fault.
+        has_misuse_checks: finds divergent barriers and wrong warp masks.
         facts: further name -> value for ``kernel-forge devices``.
     """
 
@@ -28,17 +32,31 @@ class DeviceInfo:
     unavailable: str | None = None
     has_schedules: bool = False
     has_watch: bool = False
+    has_places: bool = False
+    has_misuse_checks: bool = False
     facts: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Artifact:
-    """Something compiled. ``handle`` is opaque and belongs to the device that made it."""
+    """Something compiled. ``handle`` is opaque and belongs to the device that made it.
+
+    ``resources`` says what each kernel takes of a multiprocessor, where the device has such.
+    """
 
     handle: str
     kernels: tuple[str, ...]
     messages: tuple[CompilerMessage, ...] = ()
     from_cache: bool = False
+    resources: Mapping[str, Resources] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """Something to time: all launches of ``request``, one after the other, count as one execution."""
+
+    artifact: Artifact
+    request: RunRequest
 
 
 class Device(Protocol):
@@ -59,4 +77,8 @@ class Device(Protocol):
 
     def run(self, artifact: Artifact, request: RunRequest) -> RunOutcome:
         """Run the launches on fresh buffers and give back what they did."""
+        ...
+
+    def time(self, trials: Sequence[Trial], plan: TimingPlan) -> Timings | Unavailable:
+        """Time the trials against each other, samples interleaved. Each trial may take ``request.time_limit`` more."""
         ...

@@ -1,5 +1,6 @@
 """The composition root: the only module that knows every adapter."""
 
+import argparse
 import os
 from collections.abc import Callable
 from functools import cache
@@ -8,7 +9,7 @@ from pathlib import Path
 from kernel_forge.domain.errors import DeviceUnavailable
 from kernel_forge.ports import Device
 
-DEVICE_NAMES = ("emulator",)
+DEVICE_NAMES = ("emulator", "cuda")
 
 
 def cache_folder() -> Path:
@@ -27,7 +28,7 @@ def device(name: str) -> Device:
     Raises:
         DeviceUnavailable: there is no device of that name.
     """
-    makers: dict[str, Callable[[], Device]] = {"emulator": _emulator}
+    makers: dict[str, Callable[[], Device]] = {"emulator": _emulator, "cuda": _cuda}
     if name == "auto":
         return device("emulator")
     if name not in makers:
@@ -37,9 +38,31 @@ def device(name: str) -> Device:
 
 def _emulator() -> Device:
     from kernel_forge.devices.emulator import EmulatorDevice
+
+    return EmulatorDevice(cache_folder(), _host_ranges)
+
+
+def _cuda() -> Device:
+    from kernel_forge.devices.cuda import CudaDevice, local_worker
+
+    return CudaDevice("cuda", cache_folder(), local_worker(0), _host_ranges)
+
+
+def _host_ranges(text: str) -> tuple[tuple[int, int], ...]:
     from kernel_forge.source import parse
 
-    return EmulatorDevice(cache_folder(), lambda text: parse(text.replace("\0", " "), "").host_ranges)
+    return parse(text.replace("\0", " "), "").host_ranges
+
+
+def serve_gpu(arguments: list[str]) -> None:
+    """Be the worker of one GPU on stdin and stdout: ``--gpu N``, ``--plain-memory`` under a sanitizer."""
+    from kernel_forge.devices.cuda.worker import serve
+
+    parser = argparse.ArgumentParser(prog="kernel-forge worker")
+    parser.add_argument("--gpu", type=int, default=0, metavar="N")
+    parser.add_argument("--plain-memory", action="store_true")
+    options = parser.parse_args(arguments)
+    serve(options.gpu, plain_memory=options.plain_memory)
 
 
 def serve_jobs() -> None:

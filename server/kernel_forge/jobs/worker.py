@@ -71,7 +71,7 @@ def _limit_memory() -> None:
     _, hard = resource.getrlimit(resource.RLIMIT_AS)
     limit = MEMORY_LIMIT if hard == resource.RLIM_INFINITY else min(hard, MEMORY_LIMIT)
     with contextlib.suppress(OSError, ValueError):  # a system without this limit
-        resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+        resource.setrlimit(resource.RLIMIT_AS, (limit, hard))
 
 
 def _take_stdout() -> BinaryIO:

@@ -1,13 +1,16 @@
 """Child process: compile one text with NVRTC and print the log as JSON. Uses the standard library alone.
 
-Input (stdin): ``{"library", "includes", "text", "name", "defines", "flags", "host_folder"}``.
-Output: ``{"accepted", "log"}``.
+Input (stdin): ``{"library", "includes", "text", "name", "headers", "header_paths", "dropped", "defines", "flags",
+"host_folder"}``, for machine code also ``architecture``, ``expressions`` (kernels and addresses of variables) and
+``image`` (file to write). Output: ``{"accepted", "log"}``, for machine code also ``names``, in the order of
+``expressions``.
 """
 
 import ctypes
 import json
 import re
 import sys
+from pathlib import Path
 
 # Host headers have no meaning for device code; NVRTC cannot find them and would stop at the first.
 _HOST_HEADERS = (
@@ -20,12 +23,25 @@ _HOST_HEADERS = (
     "utility vector variant "
 ).split()
 # What nvcc brings without an include: it always includes cuda_runtime.h, and that the C library's headers.
-_PRELUDE = """#pragma once
+_COMMON = """#pragma once
 #include <driver_types.h>
-typedef signed char int8_t; typedef short int16_t; typedef int int32_t; typedef long int64_t;
+typedef unsigned int uint; typedef unsigned short ushort; typedef unsigned long ulong;
+#define INFINITY __int_as_float(0x7f800000)
+#define NAN __int_as_float(0x7fffffff)
+#define HUGE_VALF INFINITY
+#define M_PI 3.14159265358979323846
+#define M_PI_2 1.57079632679489661923
+#define M_SQRT2 1.41421356237309504880
+#define M_SQRT1_2 0.70710678118654752440
+#define M_LN2 0.69314718055994530942
+#define M_E 2.7182818284590452354
+#ifndef assert
+#define assert(x) ((void)(x))
+#endif
+"""
+_INTEGERS = """typedef signed char int8_t; typedef short int16_t; typedef int int32_t; typedef long int64_t;
 typedef unsigned char uint8_t; typedef unsigned short uint16_t; typedef unsigned int uint32_t;
 typedef unsigned long uint64_t; typedef unsigned long uintptr_t; typedef long intptr_t;
-typedef unsigned int uint; typedef unsigned short ushort; typedef unsigned long ulong;
 #define INT8_MAX 127
 #define UINT8_MAX 255
 #define INT_MAX 2147483647
@@ -43,19 +59,13 @@ typedef unsigned int uint; typedef unsigned short ushort; typedef unsigned long 
 #define DBL_MAX 1.7976931348623158e+308
 #define DBL_MIN 2.2250738585072014e-308
 #define DBL_EPSILON 2.2204460492503131e-16
-#define INFINITY __int_as_float(0x7f800000)
-#define NAN __int_as_float(0x7fffffff)
-#define HUGE_VALF INFINITY
-#define M_PI 3.14159265358979323846
-#define M_PI_2 1.57079632679489661923
-#define M_SQRT2 1.41421356237309504880
-#define M_SQRT1_2 0.70710678118654752440
-#define M_LN2 0.69314718055994530942
-#define M_E 2.7182818284590452354
-#ifndef assert
-#define assert(x) ((void)(x))
-#endif
 """
+# libcu++ defines these itself, with other types than the host's; two definitions do not go together.
+_LIBRARY_INTEGERS = """#include <cuda/std/cstdint>
+#include <cuda/std/climits>
+#include <cuda/std/cfloat>
+"""
+_LIBRARY_USER = re.compile(r"#\s*include\s*[<\"](cooperative_groups|cuda/|cub/|thrust/|cute/|cutlass/|mma\.h)")
 
 
 def main() -> None:
@@ -63,7 +73,8 @@ def main() -> None:
     job = json.load(sys.stdin)
     library = ctypes.CDLL(job["library"])
     headers = dict.fromkeys(_HOST_HEADERS, "#pragma once\n")
-    headers["kf_prelude.h"] = _PRELUDE
+    uses_library = any(_LIBRARY_USER.search(text) for text in (job["text"], *job["headers"].values()))
+    headers["kf_prelude.h"] = _COMMON + (_LIBRARY_INTEGERS if uses_library else _INTEGERS)
     for name in job["dropped"]:
         # cuBLAS brings the 16-bit types along, and code relies on it.
         headers[name] = "#include <cuda_fp16.h>\n#include <cuda_bf16.h>\n" if "cublas" in name else "#pragma once\n"
@@ -74,7 +85,12 @@ def main() -> None:
     names = (ctypes.c_char_p * count)(*(n.encode() for n in headers))
     texts = (ctypes.c_char_p * count)(*(t.encode() for t in headers.values()))
     library.nvrtcCreateProgram(ctypes.byref(program), job["text"].encode(), job["name"].encode(), count, texts, names)
-    options = ["--gpu-architecture=compute_90", "-default-device", "--pre-include=kf_prelude.h"]
+    expressions = [e.encode() for e in job.get("expressions", ())]
+    for expression in expressions:
+        library.nvrtcAddNameExpression(program, expression)
+    architecture = job.get("architecture", "compute_90")
+    options = [f"--gpu-architecture={architecture}", "-default-device", "--pre-include=kf_prelude.h"]
+    options += ["--generate-line-info", "--ptxas-options=-v"] if "image" in job else []
     options += [] if any("std" in flag for flag in job["flags"]) else ["--std=c++17"]
     options += [f.replace("-std=", "--std=") if f.startswith("-std") else f for f in job["flags"]]
     options += [f"-D{name}={value}" for name, value in job["defines"].items()]
@@ -86,7 +102,20 @@ def main() -> None:
     log = ctypes.create_string_buffer(size.value or 1)
     library.nvrtcGetProgramLog(program, log)
     text = re.sub(r"\x1b\[[0-9;]*m", "", log.value.decode("utf-8", "replace"))
-    json.dump({"accepted": status == 0, "log": text}, sys.stdout)
+    answer = {"accepted": status == 0, "log": text}
+    if status == 0 and "image" in job:
+        answer["names"] = [_lowered(library, program, e) for e in expressions]
+        library.nvrtcGetCUBINSize(program, ctypes.byref(size))
+        image = ctypes.create_string_buffer(size.value)
+        library.nvrtcGetCUBIN(program, image)
+        Path(job["image"]).write_bytes(image.raw)
+    json.dump(answer, sys.stdout)
+
+
+def _lowered(library: ctypes.CDLL, program: ctypes.c_void_p, expression: bytes) -> str:
+    name = ctypes.c_char_p()
+    library.nvrtcGetLoweredName(program, expression, ctypes.byref(name))
+    return (name.value or b"").decode()
 
 
 main()

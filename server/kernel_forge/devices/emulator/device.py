@@ -5,7 +5,7 @@ import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,6 +17,7 @@ from kernel_forge.devices.emulator.cache import BUILD_PREFIX, ENTRY_FILE, Artifa
 from kernel_forge.devices.emulator.job import JOB, REPORT, TEXT, write_job
 from kernel_forge.devices.emulator.report import Event, ReportReader, read_events
 from kernel_forge.devices.emulator.rewrite import HostCode, shadow_sources
+from kernel_forge.devices.emulator.timing import time_on_cpu
 from kernel_forge.devices.emulator.toolchain import (
     INCLUDE,
     INSTALL_HINT,
@@ -25,6 +26,7 @@ from kernel_forge.devices.emulator.toolchain import (
     find_compiler,
 )
 from kernel_forge.domain.launch import CompileRequest, RunRequest
+from kernel_forge.domain.measurement import TimingPlan, Timings
 from kernel_forge.domain.outcome import (
     CompileFailed,
     CompilerMessage,
@@ -35,7 +37,7 @@ from kernel_forge.domain.outcome import (
     TimedOut,
     Unavailable,
 )
-from kernel_forge.ports import Artifact, DeviceInfo
+from kernel_forge.ports import Artifact, DeviceInfo, Trial
 
 # The runtime ends itself at the limit and says where it was; the device waits this much longer for that.
 GRACE_SECONDS = 3.0
@@ -73,6 +75,8 @@ class EmulatorDevice:
             unavailable=INSTALL_HINT if self.toolchain is None else None,
             has_schedules=True,
             has_watch=True,
+            has_places=True,
+            has_misuse_checks=True,
             facts=facts,
         )
 
@@ -118,6 +122,10 @@ class EmulatorDevice:
             return Unavailable(f"the emulator cannot prepare the run: {error}")
         finally:
             shutil.rmtree(folder, ignore_errors=True)
+
+    def time(self, trials: Sequence[Trial], plan: TimingPlan) -> Timings | Unavailable:
+        """CPU times: see :mod:`kernel_forge.devices.emulator.timing`."""
+        return time_on_cpu(self.run, trials, plan)
 
     def _run_in(
         self,

@@ -1,0 +1,107 @@
+"""NVRTC as a compiler to machine code, one child process per compilation."""
+
+import json
+import re
+import subprocess
+import sys
+import tempfile
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from kernel_forge.devices.compilers.assembler_log import read_resources
+from kernel_forge.devices.compilers.code import Compiled, DeviceSources, GpuCode
+from kernel_forge.devices.compilers.messages import parse_messages
+from kernel_forge.devices.compilers.nvrtc_library import NvrtcPaths, find_nvrtc
+from kernel_forge.domain.launch import CompileRequest
+from kernel_forge.domain.outcome import CompileFailed, CompilerMessage, Unavailable
+
+_HOST_LIBRARY = re.compile(r'namespace "std"|name followed by "::"|std::')
+# These have device code of their own and lie beside the toolkit's headers, so they are not taken as empty.
+_DEVICE_LIBRARY = re.compile(r"^(cub/|cuda/|mma\.h|cuda_fp8|cuda_fp4|cuda_fp6|cute/|cutlass/|curand_kernel)")
+
+
+@cache
+def find_nvrtc_compiler() -> "Nvrtc | None":
+    """NVRTC of the toolkit or of the pip wheels."""
+    paths = find_nvrtc()
+    return None if paths is None else Nvrtc(paths)
+
+
+class Nvrtc:
+    """The library at ``paths``."""
+
+    def __init__(self, paths: NvrtcPaths) -> None:
+        self.paths = paths
+        self.name = paths.name
+
+    def compile(self, request: CompileRequest, sources: DeviceSources, architecture: str) -> Compiled | None:
+        """Compile; None where NVRTC fails for want of the host's C++ library, which says nothing about the code."""
+        with tempfile.TemporaryDirectory(prefix="kernel-forge-nvrtc-") as folder:
+            image = Path(folder) / "image.cubin"
+            answer = self._ask(request, sources, architecture, image)
+            if isinstance(answer, Unavailable):
+                return answer
+            messages = tuple(parse_messages(answer["log"], sources.texts, self.name))
+            if answer["accepted"]:
+                names = (*request.kernels, *request.symbols)
+                entries = dict(zip(names, answer["names"], strict=True))
+                by_linker_name = read_resources(answer["log"])
+                resources = {k: by_linker_name[entries[k]] for k in request.kernels if entries[k] in by_linker_name}
+                shown = tuple(m for m in messages if m.location is not None)
+                return GpuCode(image.read_bytes(), entries, resources, shown, self.name)
+        if any(_HOST_LIBRARY.search(m.message) for m in messages):
+            return None
+        if not any(m.severity == "error" for m in messages):
+            reason = next((x for x in answer["log"].splitlines() if "error" in x), "it gave no message")
+            messages = (*messages, CompilerMessage("error", reason[:500], None, self.name))
+        return CompileFailed(messages)
+
+    def _ask(
+        self, request: CompileRequest, sources: DeviceSources, architecture: str, image: Path
+    ) -> dict[str, Any] | Unavailable:
+        job = {
+            "library": str(self.paths.library),
+            "includes": [*map(str, self.paths.includes), *request.include_dirs],
+            "text": next(iter(sources.device_texts.values())),
+            "headers": {name: sources.device_texts[path] for name, path in sources.headers.items()},
+            "header_paths": dict(sources.headers),
+            "dropped": [h for h in sources.dropped if not _DEVICE_LIBRARY.match(h)],
+            "name": request.path,
+            "defines": dict(request.defines),
+            "flags": [f for f in request.flags if _is_for_nvrtc(f)],
+            "host_folder": str(Path(request.path).parent),
+            "architecture": architecture,
+            "expressions": [*request.kernels, *(f"&{s}" for s in request.symbols)],
+            "image": str(image),
+        }
+        process = subprocess.Popen(
+            [sys.executable, "-I", str(Path(__file__).with_name("nvrtc_child.py"))],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+        try:
+            output, errors = process.communicate(json.dumps(job).encode(), timeout=request.time_limit)
+        except subprocess.TimeoutExpired:
+            return Unavailable(f"{self.name} did not end within {request.time_limit:g} s")
+        finally:
+            if process.poll() is None:
+                process.kill()
+                process.communicate()
+        try:
+            answer: dict[str, Any] = json.loads(output)
+        except json.JSONDecodeError:
+            last = errors.decode("utf-8", "replace").strip().splitlines()[-1:]
+            return Unavailable(f"{self.name} ended without an answer{': ' + last[0] if last else ''}")
+        return answer
+
+
+_FLAGS = (
+    "-D -U -std --std --use_fast_math -use_fast_math --maxrregcount -maxrregcount --fmad -fmad --ftz -ftz "
+    "--prec- -prec- --extra-device-vectorization --extended-lambda"
+)
+
+
+def _is_for_nvrtc(flag: str) -> bool:
+    return flag.startswith(tuple(_FLAGS.split()))

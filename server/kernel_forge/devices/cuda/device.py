@@ -1,0 +1,165 @@
+"""A GPU behind the device port."""
+
+import hashlib
+import json
+import sys
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from kernel_forge.devices.compilers.code import DeviceSources, GpuCode
+from kernel_forge.devices.compilers.gpu_compiler import GpuCompiler
+from kernel_forge.devices.cuda.artifacts import load_code, read_artifact, store
+from kernel_forge.devices.cuda.measuring import CONTROL_KERNELS, control_trials, time_trials
+from kernel_forge.devices.cuda.outcomes import run_outcome
+from kernel_forge.devices.cuda.supervisor import WorkerPool, WorkerUnavailable
+from kernel_forge.devices.cuda.wire import encode_run
+from kernel_forge.devices.emulator.cache import ArtifactCache
+from kernel_forge.devices.emulator.rewrite import HostCode, shadow_sources
+from kernel_forge.domain.launch import CompileRequest, RunRequest
+from kernel_forge.domain.measurement import TimingPlan, Timings
+from kernel_forge.domain.outcome import CompileFailed, RunOutcome, Unavailable
+from kernel_forge.ports import Artifact, DeviceInfo, Trial
+
+# The worker ends a run at its limit by itself; memory must be filled and read as well.
+GRACE_SECONDS = 10.0
+
+
+def local_worker(ordinal: int) -> tuple[str, ...]:
+    """The command that serves GPU ``ordinal`` of this machine."""
+    return (sys.executable, "-m", "kernel_forge", "worker", "--gpu", str(ordinal))
+
+
+class CudaDevice:
+    """One GPU, served by a worker process; a remote one by a command that starts the worker there.
+
+    ``host_code`` finds host-only code in a CUDA text, which is then left out.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        cache_dir: Path,
+        command: Sequence[str],
+        host_code: HostCode = lambda _: (),
+        compiler: GpuCompiler | None = None,
+    ) -> None:
+        self.name = name
+        self.host_code = host_code
+        self.compiler = compiler or GpuCompiler()
+        self.cache = ArtifactCache(cache_dir / "gpu-artifacts")
+        self.pool = WorkerPool(command)
+        self._lock = threading.Lock()
+        self._facts: Mapping[str, Any] | str | None = None
+        self.compilations = 0
+
+    def facts(self) -> Mapping[str, Any]:
+        """What the worker says of its GPU, asked once.
+
+        Raises:
+            WorkerUnavailable: there is no worker to ask.
+        """
+        with self._lock:
+            if self._facts is None:
+                try:
+                    self._facts = self.pool.facts()
+                except WorkerUnavailable as error:
+                    self._facts = str(error)
+            if isinstance(self._facts, str):
+                raise WorkerUnavailable(self._facts)
+            return self._facts
+
+    def info(self) -> DeviceInfo:
+        """What this device is; the first call starts the worker."""
+        info = DeviceInfo(self.name, "NVIDIA GPU through PyCUDA", "measured", has_schedules=False, has_watch=False)
+        compiler = {"CUDA compiler": self.compiler.description}
+        try:
+            facts = self.facts()
+        except WorkerUnavailable as error:
+            return replace(info, unavailable=str(error), facts=compiler)
+        return replace(
+            info,
+            description=f"{facts['name']}, compute capability {facts['capability']}",
+            basis=f"measured on {facts['name']}",
+            unavailable=self.compiler.unavailable,
+            facts={**compiler, **{k.replace("_", " "): str(v) for k, v in facts.items()}},
+        )
+
+    def architecture(self) -> str:
+        """The target for this GPU: the architecture-specific one where there is one, since the code runs nowhere else.
+
+        Raises:
+            WorkerUnavailable: there is no worker to ask.
+        """
+        major, _, minor = str(self.facts()["capability"]).partition(".")
+        return f"sm_{major}{minor}" + ("a" if int(major) >= 9 else "")
+
+    def compile(self, request: CompileRequest) -> Artifact | CompileFailed | Unavailable:
+        """Compile for this GPU's own architecture, from the cache where nothing changed."""
+        try:
+            architecture = self.architecture()
+        except WorkerUnavailable as error:
+            return Unavailable(str(error))
+        return self.compile_for(request, architecture)
+
+    def compile_for(self, request: CompileRequest, architecture: str) -> Artifact | CompileFailed | Unavailable:
+        """Compile for any architecture; needs no GPU."""
+        tree = shadow_sources(request.path, request.text, request.include_dirs, self.host_code, Path("/nonexistent"))
+        dropped = tuple(h for _, _, h in tree.dropped)
+        sources = DeviceSources(tree.texts, tree.device_texts, tree.headers, dropped)
+        key = self._key(request, sources, architecture)
+        found = self.cache.find(key)
+        from_cache = found is not None
+        if found is None:
+            self.compilations += 1
+            code = self.compiler.compile(request, sources, architecture)
+            if not isinstance(code, GpuCode):
+                return code
+            found = store(self.cache, key, code, sources)
+        return read_artifact(found, request, from_cache=from_cache)
+
+    def _key(self, request: CompileRequest, sources: DeviceSources, architecture: str) -> str:
+        parts = [
+            self.compiler.description,
+            architecture,
+            request.path,
+            json.dumps([list(sources.device_texts.items()), list(sources.headers.items()), sources.dropped]),
+            json.dumps([request.kernels, request.symbols, sorted(request.defines.items())]),
+            json.dumps([request.include_dirs, request.flags]),
+        ]
+        return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+    def run(self, artifact: Artifact, request: RunRequest) -> RunOutcome:
+        """Run the launches on the GPU, on fresh guarded memory."""
+        loaded = load_code(artifact)
+        if isinstance(loaded, Unavailable):
+            return loaded
+        code, texts = loaded
+        header, payload = encode_run(code, request)
+        limit = request.time_limit + GRACE_SECONDS
+        try:
+            answer = self.pool.ask({"task": "run", "runs": [header]}, payload, limit)
+        except WorkerUnavailable as error:
+            return Unavailable(str(error))
+        return run_outcome(answer, request, texts)
+
+    def time(self, trials: Sequence[Trial], plan: TimingPlan) -> Timings | Unavailable:
+        """Time ``trials`` against each other on the GPU; see :mod:`kernel_forge.devices.cuda.worker.timing`."""
+        controls = self._controls()
+        if isinstance(controls, Unavailable):
+            return controls
+        return time_trials(self.pool, controls, trials, plan, self.info().basis)
+
+    def _controls(self) -> list[Trial] | Unavailable:
+        path = Path(__file__).with_name("control.cu")
+        request = CompileRequest(str(path), path.read_text(encoding="utf-8"), CONTROL_KERNELS)
+        made = self.compile(request)
+        if isinstance(made, CompileFailed):
+            return Unavailable(f"the control kernel does not compile: {made.messages[0].message}", None)
+        return made if isinstance(made, Unavailable) else control_trials(made, int(self.facts()["multiprocessors"]))
+
+    def close(self) -> None:
+        """End the worker."""
+        self.pool.close()

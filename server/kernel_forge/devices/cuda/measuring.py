@@ -1,0 +1,101 @@
+"""Asking the worker for times, and reading them."""
+
+import statistics
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from kernel_forge.devices.cuda.artifacts import load_code
+from kernel_forge.devices.cuda.outcomes import contents, driver_failure
+from kernel_forge.devices.cuda.protocol import Frame
+from kernel_forge.devices.cuda.supervisor import Lost, WorkerPool, WorkerUnavailable
+from kernel_forge.devices.cuda.wire import encode_plan, encode_run
+from kernel_forge.domain.dtypes import DType
+from kernel_forge.domain.launch import Buffer, BufferRef, Launch, RunRequest, Scalar
+from kernel_forge.domain.measurement import Measurement, Timed, TimingPlan, Timings, median_interval
+from kernel_forge.domain.outcome import RunFailure, TimedOut, Unavailable
+from kernel_forge.ports import Artifact, Trial
+
+CONTROL_KERNELS = ("kf_control", "kf_empty")
+CONTROL_ROUNDS = 2000
+LAUNCH_BOUND = 3.0
+# Beside the budget: making buffers, warming up, one sample that began before the end.
+SETUP_SECONDS = 60.0
+
+
+def control_trials(artifact: Artifact, multiprocessors: int) -> list[Trial]:
+    """The trials that go along with every measurement: the clock's control kernel and the empty kernel."""
+    out = Buffer("out", DType.FLOAT32, 4)
+    args = (BufferRef("out"), Scalar(DType.FLOAT32, 0.999), Scalar(DType.INT32, CONTROL_ROUNDS))
+    control = Launch("kf_control", args, (multiprocessors, 1, 1), (256, 1, 1))
+    empty = Launch("kf_empty", (), (1, 1, 1), (1, 1, 1))
+    return [Trial(artifact, RunRequest((out,), (control,))), Trial(artifact, RunRequest((), (empty,)))]
+
+
+def time_trials(
+    pool: WorkerPool, controls: Sequence[Trial], trials: Sequence[Trial], plan: TimingPlan, basis: str
+) -> Timings | Unavailable:
+    """One job for all trials; ``controls`` are those of :func:`control_trials`."""
+    headers: list[Mapping[str, Any]] = []
+    payload: list[bytes | memoryview] = []
+    texts: list[Mapping[str, str]] = []
+    for trial in (*controls, *trials):
+        loaded = load_code(trial.artifact)
+        if isinstance(loaded, Unavailable):
+            return loaded
+        header, parts = encode_run(loaded[0], trial.request)
+        headers.append(header)
+        payload.extend(parts)
+        texts.append(loaded[1])
+    limit = plan.budget + SETUP_SECONDS + sum(t.request.time_limit for t in trials)
+    try:
+        answer = pool.ask({"task": "time", "runs": headers, "plan": encode_plan(plan)}, payload, limit)
+    except WorkerUnavailable as error:
+        return Unavailable(str(error))
+    if isinstance(answer, Lost):
+        return Unavailable(f"the GPU worker was lost while timing: {answer.reason}")
+    if answer.header["status"] == "broken":
+        return Unavailable(f"the GPU worker failed: {str(answer.header['trace']).strip().splitlines()[-1]}")
+    return _read(answer, (*controls, *trials), texts, basis)
+
+
+def _read(answer: Frame, trials: Sequence[Trial], texts: Sequence[Mapping[str, str]], basis: str) -> Timings:
+    entries = answer.header["trials"]
+    control, empty = entries[0], entries[1]
+    drift, floor = 1.0, 0.0
+    if control["status"] == "timed":
+        samples = control["samples"]
+        third = max(1, len(samples) // 3)
+        drift = statistics.median(samples[-third:]) / statistics.median(samples[:third])
+    if empty["status"] == "timed":
+        floor = statistics.median(empty["samples"])
+    results: list[Timed | RunFailure] = []
+    outputs = iter(answer.arrays(o["nbytes"] for e in entries for o in e.get("outputs", ())))
+    for number, (entry, trial) in enumerate(zip(entries, trials, strict=True)):
+        arrays = [next(outputs) for _ in entry.get("outputs", ())]
+        if number < len(CONTROL_KERNELS):
+            continue
+        if entry["status"] == "timed":
+            bound = LAUNCH_BOUND * floor * len(trial.request.launches)
+            measurement = _measurement(entry, bound, basis)
+            by_name = {b.name: b for b in trial.request.buffers}
+            results.append(Timed(measurement, contents(arrays, entry["outputs"], by_name)))
+        else:
+            results.append(_failure(entry, trial.request, texts[number]))
+    return Timings(tuple(results), drift)
+
+
+def _measurement(entry: Mapping[str, Any], bound: float, basis: str) -> Measurement:
+    samples = [float(s) for s in entry["samples"]]
+    low, high = median_interval(samples)
+    median = statistics.median(samples)
+    return Measurement(median, low, high, len(samples), int(entry["batch"]), entry["method"], median < bound, basis)
+
+
+def _failure(entry: Mapping[str, Any], request: RunRequest, texts: Mapping[str, str]) -> RunFailure:
+    match entry["status"]:
+        case "timeout":
+            return TimedOut(request.time_limit, f"the kernel did not end within {request.time_limit:g} s")
+        case "error":
+            return driver_failure(entry, request, texts)
+        case _:
+            return Unavailable("another trial of the same measurement lost the GPU's context")

@@ -1,0 +1,132 @@
+"""From what a worker reports to the outcome of the run."""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from kernel_forge.devices.compilers.messages import token_range
+from kernel_forge.devices.cuda.protocol import Frame
+from kernel_forge.devices.cuda.supervisor import Lost
+from kernel_forge.domain.launch import Buffer, RunRequest
+from kernel_forge.domain.outcome import (
+    LaunchFailed,
+    MemoryFault,
+    Ran,
+    RunFailure,
+    RunOutcome,
+    Thread,
+    TimedOut,
+    Unavailable,
+)
+from kernel_forge.domain.text import Location
+
+_ASSERT = re.compile(
+    r"^(?P<file>.+?):(?P<line>\d+): .*?block: \[(?P<block>\d+,\d+,\d+)\], thread: \[(?P<thread>\d+,\d+,\d+)\] "
+    r"Assertion `(?P<expression>.*)` failed\.",
+    re.MULTILINE,
+)
+# CUresult -> kind and what to say. The hardware reports neither address nor line.
+_FAULTS = {
+    700: ("out-of-bounds", "access to memory that belongs to no buffer"),
+    716: ("misaligned", "an address is not a multiple of what its access needs"),
+    714: ("stack-overflow", "a thread used more stack than it has, or its stack was damaged"),
+    717: ("out-of-bounds", "access in the wrong address space"),
+    718: ("out-of-bounds", "jump to an address that is no code"),
+}
+_NEEDS_SANITIZER = "the GPU does not say where; --sanitize finds the line"
+
+
+def run_outcome(answer: Frame | Lost, request: RunRequest, texts: Mapping[str, str]) -> RunOutcome:
+    """The outcome of one execution; ``texts`` are the user's files by path."""
+    if isinstance(answer, Lost):
+        if answer.timed_out:
+            return _timed_out(request)
+        return Unavailable(f"the GPU worker was lost: {answer.reason}")
+    header = answer.header
+    match header["status"]:
+        case "ran":
+            return _ran(answer, request)
+        case "timeout":
+            return _timed_out(request)
+        case "broken":
+            return Unavailable(f"the GPU worker failed: {str(header['trace']).strip().splitlines()[-1]}")
+        case _:
+            return driver_failure(header, request, texts)
+
+
+def _timed_out(request: RunRequest) -> TimedOut:
+    return TimedOut(request.time_limit, f"the kernel did not end within {request.time_limit:g} s")
+
+
+def _ran(answer: Frame, request: RunRequest) -> RunOutcome:
+    header = answer.header
+    by_name = {b.name: b for b in request.buffers}
+    if len(header["text"]) > request.output_limit:
+        return LaunchFailed("output-limit", f"the kernel printed more than {request.output_limit} bytes")
+    if "guard" in header:
+        buffer = by_name[header["guard"]["buffer"]]
+        offset = int(header["guard"]["offset"])
+        message = f"write {_where(offset, buffer)} ({buffer.nbytes} bytes), found after the run"
+        return MemoryFault("guard-band", message, buffer=buffer.name, offset=offset, is_write=True)
+    if "changed" in header:
+        buffer = by_name[header["changed"]["buffer"]]
+        offset = int(header["changed"]["offset"])
+        message = f"write to {buffer.name}, which is an input, found after the run"
+        return MemoryFault("read-only", message, buffer=buffer.name, offset=offset, is_write=True)
+    parts = answer.arrays(o["nbytes"] for o in header["outputs"])
+    return Ran(contents(parts, header["outputs"], by_name), header["text"], float(header["seconds"]))
+
+
+def contents(
+    parts: Sequence[memoryview], outputs: Sequence[Mapping[str, Any]], by_name: Mapping[str, Buffer]
+) -> dict[str, np.ndarray[tuple[int, ...], np.dtype[np.generic]]]:
+    """The arrays of a result by buffer."""
+    return {
+        o["name"]: np.frombuffer(part, dtype=by_name[o["name"]].dtype.numpy)
+        for o, part in zip(outputs, parts, strict=True)
+    }
+
+
+def _where(offset: int, buffer: Buffer) -> str:
+    if offset < 0:
+        return f"{-offset} bytes before {buffer.name}"
+    past = offset - buffer.nbytes
+    return f"{past} bytes past the end of {buffer.name}" if past else f"right past the end of {buffer.name}"
+
+
+def driver_failure(header: Mapping[str, Any], request: RunRequest, texts: Mapping[str, str]) -> RunFailure:
+    """The outcome of an error of the driver."""
+    code, name, stage = int(header["code"]), str(header["name"]), str(header["stage"])
+    if stage == "allocate" or code == 2:
+        needed = sum(b.nbytes for b in request.buffers) / 2**20
+        return Unavailable(f"the GPU has no memory for the {needed:.0f} MiB of this case ({name})")
+    if code in _FAULTS:
+        kind, message = _FAULTS[code]
+        return MemoryFault(kind, f"{message} ({name}); {_NEEDS_SANITIZER}")
+    if code == 710:
+        return _assertion(str(header["text"]), texts)
+    if code == 715:
+        return LaunchFailed("trap", "the kernel trapped or executed an illegal instruction")
+    if code == 719:
+        message = f"the hardware ended the kernel ({name}), most often for an access to shared memory out of bounds"
+        return MemoryFault("out-of-bounds", f"{message}; {_NEEDS_SANITIZER}")
+    if stage.startswith("launch") or stage == "load":
+        return LaunchFailed("configuration", f"the driver refuses the launch: {header['call']}: {name}")
+    return LaunchFailed("crash", f"{header['call']}: {name} ({code})")
+
+
+def _assertion(text: str, texts: Mapping[str, str]) -> LaunchFailed:
+    match = _ASSERT.search(text)
+    if match is None:
+        return LaunchFailed("assert", "an assertion failed")
+    path, line = match["file"], int(match["line"]) - 1
+    place = Location(path, token_range(texts[path], line, None)) if path in texts else None
+    thread = Thread(_three(match["block"]), _three(match["thread"]))
+    return LaunchFailed("assert", f"assertion failed: {match['expression']}", place, thread)
+
+
+def _three(text: str) -> tuple[int, int, int]:
+    x, y, z = (int(part) for part in text.split(","))
+    return (x, y, z)

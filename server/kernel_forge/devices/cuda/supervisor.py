@@ -1,0 +1,268 @@
+"""Owning GPU workers: start, handshake, heartbeat, one job at a time, and a fresh one after every loss."""
+
+import contextlib
+import os
+import queue
+import subprocess
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+from kernel_forge.devices.cuda.protocol import (
+    BEAT_SECONDS,
+    SILENCE_LIMIT,
+    VERSION,
+    Frame,
+    ProtocolError,
+    read_frame,
+    write_frame,
+)
+
+START_LIMIT = 60.0
+LOG_TAIL = 8 << 10
+
+
+class WorkerUnavailable(Exception):
+    """No worker can be started: no driver, no GPU, no PyCUDA, or a command that is not a worker."""
+
+
+# Linux ends a child that asked for it when the *thread* that started it ends: one thread that lives as long as we do
+# starts them all.
+_starter = ThreadPoolExecutor(1, thread_name_prefix="gpu-worker-starter")
+
+
+def _start(command: Sequence[str]) -> "subprocess.Popen[bytes]":
+    # Same process group as ours: whoever cancels us by killing the group ends the worker too.
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=-1)
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """The worker ended, fell silent or was killed during a job. ``timed_out``: we killed it at the job's limit."""
+
+    reason: str
+    timed_out: bool = False
+
+
+class Worker:
+    """One worker process. Not for several threads at once, except :meth:`kill`.
+
+    Raises:
+        WorkerUnavailable: see there; no process is left.
+    """
+
+    def __init__(self, command: Sequence[str]) -> None:
+        self._command = command
+        try:
+            self._process = _starter.submit(_start, command).result()
+        except OSError as error:
+            raise WorkerUnavailable(f"the worker cannot be started: {command[0]}: {error.strerror or error}") from None
+        self._lock = threading.Lock()
+        self._frames: queue.SimpleQueue[Frame | None] = queue.SimpleQueue()
+        self._heard = time.monotonic()
+        self._log = bytearray()
+        self._numbers = 0
+        self._ended = threading.Event()
+        for target in (self._listen, self._ping, self._read_log):
+            threading.Thread(target=target, daemon=True).start()
+        self.facts = self._handshake()
+
+    def _handshake(self) -> Mapping[str, Any]:
+        hello = self._next(START_LIMIT)
+        if isinstance(hello, Lost):
+            self.kill()
+            raise WorkerUnavailable(f"the worker did not start: {hello.reason}{self._log_text()}")
+        if hello.kind != "hello" or hello.header.get("version") != VERSION:
+            self.kill()
+            raise WorkerUnavailable(f"the worker speaks another version than {VERSION}: {dict(hello.header)}")
+        if "error" in hello.header:
+            self.kill()
+            raise WorkerUnavailable(str(hello.header["error"]))
+        facts: Mapping[str, Any] = hello.header["facts"]
+        return facts
+
+    @property
+    def pid(self) -> int:
+        """Process id of the local process (of the ``ssh`` for a remote worker)."""
+        return self._process.pid
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether jobs can be given to it."""
+        return not self._ended.is_set() and self._process.poll() is None
+
+    def ask(self, header: Mapping[str, Any], payload: Sequence[bytes | memoryview], time_limit: float) -> Frame | Lost:
+        """Give it one job and wait for the result, at most ``time_limit`` seconds; after :class:`Lost` it is gone."""
+        self._numbers += 1
+        try:
+            with self._lock:
+                assert self._process.stdin is not None
+                write_frame(self._process.stdin, {**header, "type": "job", "number": self._numbers}, payload)
+        except OSError:
+            return self._lost("the worker ended before the job")
+        answer = self._next(time_limit)
+        if isinstance(answer, Lost):
+            self.kill()
+            return answer
+        if answer.kind != "result" or answer.header.get("number") != self._numbers:
+            return self._lost(f"the worker answered with {answer.kind}")
+        if answer.header.get("spent"):
+            self.kill()
+        return answer
+
+    def _lost(self, reason: str) -> Lost:
+        self.kill()
+        return Lost(reason + self._log_text())
+
+    def _next(self, time_limit: float) -> Frame | Lost:
+        deadline = time.monotonic() + time_limit
+        while True:
+            try:
+                frame = self._frames.get(timeout=min(1.0, max(0.0, deadline - time.monotonic())))
+            except queue.Empty:
+                now = time.monotonic()
+                if now >= deadline:
+                    return Lost(f"no answer within {time_limit:g} s", timed_out=True)
+                if now - self._heard > SILENCE_LIMIT:
+                    return Lost(f"nothing heard from the worker for {SILENCE_LIMIT:g} s")
+                continue
+            if frame is None:
+                status = self._wait_status()
+                return Lost(f"the worker ended ({status}){self._log_text()}")
+            return frame
+
+    def _wait_status(self) -> str:
+        try:
+            code = self._process.wait(5)
+        except subprocess.TimeoutExpired:
+            return "its output was closed"
+        return f"signal {-code}" if code < 0 else f"status {code}"
+
+    def _listen(self) -> None:
+        assert self._process.stdout is not None
+        try:
+            while (frame := read_frame(self._process.stdout)) is not None:
+                self._heard = time.monotonic()
+                if frame.kind != "alive":
+                    self._frames.put(frame)
+        except (ProtocolError, OSError, ValueError) as error:
+            self._log += str(error).encode()
+        self._ended.set()
+        self._frames.put(None)
+
+    def _ping(self) -> None:
+        while not self._ended.wait(BEAT_SECONDS):
+            # A job that is being written keeps the worker informed by itself.
+            if self._lock.acquire(blocking=False):
+                try:
+                    assert self._process.stdin is not None
+                    write_frame(self._process.stdin, {"type": "ping"})
+                except (OSError, ValueError):
+                    return
+                finally:
+                    self._lock.release()
+
+    def _read_log(self) -> None:
+        assert self._process.stderr is not None
+        with contextlib.suppress(OSError, ValueError):
+            while chunk := os.read(self._process.stderr.fileno(), 4096):
+                self._log += chunk
+                del self._log[:-LOG_TAIL]
+
+    def _log_text(self) -> str:
+        text = self._log.decode("utf-8", "replace").strip()
+        return f": {text.splitlines()[-1][:300]}" if text else ""
+
+    def kill(self) -> None:
+        """End the process and wait until it is gone."""
+        self._ended.set()
+        if self._process.poll() is None:
+            self._process.kill()
+        self._process.wait()
+        for stream in (self._process.stdin, self._process.stdout, self._process.stderr):
+            if stream is not None:
+                with contextlib.suppress(OSError, ValueError):
+                    stream.close()
+
+
+class WorkerPool:
+    """The worker of one GPU and a spare one that starts meanwhile; safe for several threads, which take turns."""
+
+    def __init__(self, command: Sequence[str]) -> None:
+        self.command = tuple(command)
+        self._turn = threading.Lock()
+        self._state = threading.Lock()
+        self._worker: Worker | None = None
+        self._spare: Worker | None = None
+        self._starting: threading.Thread | None = None
+        self.started = 0
+
+    def facts(self) -> Mapping[str, Any]:
+        """What the worker says of its GPU.
+
+        Raises:
+            WorkerUnavailable: no worker can be started.
+        """
+        with self._turn:
+            return self._current().facts
+
+    def ask(self, header: Mapping[str, Any], payload: Sequence[bytes | memoryview], time_limit: float) -> Frame | Lost:
+        """One job on a worker that is fit for it, see :meth:`Worker.ask`.
+
+        Raises:
+            WorkerUnavailable: no worker can be started.
+        """
+        with self._turn:
+            answer = self._current().ask(header, payload, time_limit)
+            if not self._current_is_alive():
+                self._start_spare()
+            return answer
+
+    def _current_is_alive(self) -> bool:
+        return self._worker is not None and self._worker.is_alive
+
+    def _current(self) -> Worker:
+        if self._worker is not None and self._worker.is_alive:
+            return self._worker
+        if self._worker is not None:
+            self._worker.kill()
+        if self._starting is not None:
+            self._starting.join()
+            self._starting = None
+        with self._state:
+            spare, self._spare = self._spare, None
+        if spare is not None and not spare.is_alive:
+            spare.kill()
+            spare = None
+        if spare is None:
+            spare = Worker(self.command)
+            self.started += 1
+        self._worker = spare
+        return spare
+
+    def _start_spare(self) -> None:
+        """A context takes a third of a second: the next one is made while the caller thinks about the loss."""
+
+        def start() -> None:
+            with contextlib.suppress(WorkerUnavailable):  # the next job says so
+                made = Worker(self.command)
+                self.started += 1
+                with self._state:
+                    self._spare = made
+
+        if self._starting is None:
+            self._starting = threading.Thread(target=start, daemon=True)
+            self._starting.start()
+
+    def close(self) -> None:
+        """End every worker."""
+        with self._turn:
+            if self._starting is not None:
+                self._starting.join()
+            for worker in (self._worker, self._spare):
+                if worker is not None:
+                    worker.kill()
+            self._worker = self._spare = None

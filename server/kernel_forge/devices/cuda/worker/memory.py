@@ -1,0 +1,101 @@
+"""Device memory for one execution, laid out so that a wrong access shows.
+
+A buffer ends where its mapping ends: the next address faults in hardware. In front of it, up to the mapping's
+granularity, lie guard bytes that are checked after the run. Its alignment is 16 bytes, as in the emulator: more
+than any vector access needs, less than what would hide an access past the end.
+"""
+
+import numpy as np
+import pycuda.driver as cuda
+
+from kernel_forge.devices.cuda.wire import Array, WireBuffer
+from kernel_forge.devices.cuda.worker.driver_library import CudaError
+from kernel_forge.devices.cuda.worker.gpu import Gpu
+from kernel_forge.domain.dtypes import DType
+from kernel_forge.domain.launch import poison
+
+ALIGNMENT = 16
+BAND = 4096
+
+
+class Memory:
+    """Where a buffer lies on the device; ``address`` is its first byte."""
+
+    def __init__(self, buffer: WireBuffer, address: int) -> None:
+        self.buffer = buffer
+        self.address = address
+
+    def fill(self, data: Array) -> None:
+        """Set the contents."""
+        if self.buffer.nbytes:
+            cuda.memcpy_htod(self.address, np.ascontiguousarray(data))
+
+    def contents(self) -> Array:
+        """The contents now, as a flat array."""
+        data = np.empty(self.buffer.nbytes // self.buffer.dtype.itemsize, self.buffer.dtype.numpy)
+        if data.nbytes:
+            cuda.memcpy_dtoh(data.view(np.uint8), self.address)
+        return data
+
+    def damage(self) -> int | None:
+        """Byte offset from the buffer's start of a byte outside it that was changed; None where nothing is known."""
+        return None
+
+    def free(self) -> None:
+        """Give the memory back."""
+
+
+class GuardedBuffer(Memory):
+    """A buffer with unmapped memory behind it and guard bytes before it (and in the slack of the alignment)."""
+
+    def __init__(self, gpu: Gpu, buffer: WireBuffer, seed: int) -> None:
+        self.gpu = gpu
+        self._guard = poison(DType.UINT8, BAND, seed).tobytes()
+        grain = gpu.library.granularity(gpu.ordinal)
+        body = -(-buffer.nbytes // ALIGNMENT) * ALIGNMENT
+        self._mapped = max(grain, -(-(body + BAND) // grain) * grain)
+        self._range_size = self._mapped + 2 * grain
+        self._range = gpu.library.reserve(self._range_size)
+        self._start = self._range + grain
+        try:
+            gpu.library.map_memory(self._start, self._mapped, gpu.ordinal)
+        except CudaError:
+            gpu.library.free_range(self._range, self._range_size)
+            raise
+        super().__init__(buffer, self._start + self._mapped - body)
+        self._slack = body - buffer.nbytes
+        cuda.memcpy_htod(self.address - BAND, self._guard)
+        if self._slack:
+            cuda.memcpy_htod(self.address + buffer.nbytes, self._guard[: self._slack])
+
+    def damage(self) -> int | None:
+        """Byte offset from the buffer's start of the first guard byte that was changed; None when all are intact."""
+        before = np.empty(BAND, np.uint8)
+        cuda.memcpy_dtoh(before, self.address - BAND)
+        changed = np.flatnonzero(before != np.frombuffer(self._guard, np.uint8))
+        if len(changed):
+            return int(changed[-1]) - BAND
+        if self._slack:
+            after = np.empty(self._slack, np.uint8)
+            cuda.memcpy_dtoh(after, self.address + self.buffer.nbytes)
+            changed = np.flatnonzero(after != np.frombuffer(self._guard[: self._slack], np.uint8))
+            if len(changed):
+                return self.buffer.nbytes + int(changed[0])
+        return None
+
+    def free(self) -> None:
+        """Give the memory back."""
+        self.gpu.library.unmap_memory(self._start, self._mapped)
+        self.gpu.library.free_range(self._range, self._range_size)
+
+
+class PlainBuffer(Memory):
+    """A buffer of exactly its size from the ordinary allocator: what a sanitizer can watch."""
+
+    def __init__(self, buffer: WireBuffer) -> None:
+        self._allocation = cuda.mem_alloc(max(1, buffer.nbytes))
+        super().__init__(buffer, int(self._allocation))
+
+    def free(self) -> None:
+        """Give the memory back."""
+        self._allocation.free()

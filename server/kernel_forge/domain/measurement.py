@@ -1,0 +1,96 @@
+"""How long launches take, as measured on a device."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from kernel_forge.domain.outcome import RunFailure
+
+
+@dataclass(frozen=True, slots=True)
+class TimingPlan:
+    """How carefully to measure.
+
+    Attributes:
+        budget: seconds for the whole measurement, all trials together, warm-up excluded.
+        interval: stop when the 95 % interval of each median is narrower than this fraction of it.
+        min_samples: samples per trial at least, however narrow the interval.
+        cold: data come from memory: the caches hold nothing of the buffers when a launch begins.
+    """
+
+    budget: float = 2.0
+    interval: float = 0.01
+    min_samples: int = 10
+    cold: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    """Time of one execution.
+
+    Attributes:
+        seconds: median over the samples.
+        low, high: 95 % confidence interval of the median (order statistics, distribution-free).
+        samples: how many; each is the mean over ``batch`` executions that ran back to back.
+        batch: executions per sample.
+        method: ``events`` (launched one by one) or ``graph`` (replayed as a CUDA graph).
+        launch_bound: the time is that of launching rather than of computing: less than three times what an empty
+            kernel takes per launch.
+        basis: what the number is, e.g. ``measured on NVIDIA H200``.
+    """
+
+    seconds: float
+    low: float
+    high: float
+    samples: int
+    batch: int
+    method: str
+    launch_bound: bool
+    basis: str
+
+
+@dataclass(frozen=True, slots=True)
+class Timed:
+    """A measurement and what the timed launches left in the writable buffers, as flat arrays.
+
+    A buffer that is read and written holds the result of one execution, or of as many as the batch had.
+    """
+
+    measurement: Measurement
+    contents: Mapping[str, np.ndarray[tuple[int, ...], np.dtype[np.generic]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Timings:
+    """Trials timed against each other, in the order they were given.
+
+    Attributes:
+        results: per trial its time, or why it has none.
+        drift: time of a control kernel in the last third of the measurement over that in the first third; 1 is a
+            steady clock.
+    """
+
+    results: tuple[Timed | RunFailure, ...]
+    drift: float
+
+    @property
+    def is_steady(self) -> bool:
+        """Whether the clocks moved by less than 2 % during the measurement."""
+        return abs(self.drift - 1) < 0.02
+
+
+def median_interval(samples: Sequence[float]) -> tuple[float, float]:
+    """95 % confidence interval of the median from order statistics, without assuming a distribution.
+
+    Ranks from the normal approximation of the binomial distribution: n/2 ± 1.96 sqrt(n)/2 (Conover, Practical
+    Nonparametric Statistics, section 3.2). For fewer than 6 samples no such interval exists; the range is given.
+    """
+    ordered = np.sort(np.asarray(samples, dtype=np.float64))
+    n = len(ordered)
+    if n < 6:
+        return float(ordered[0]), float(ordered[-1])
+    reach = 1.959964 * math.sqrt(n) / 2
+    low, high = math.floor(n / 2 - reach), math.ceil(n / 2 + reach)
+    return float(ordered[max(0, low)]), float(ordered[min(n - 1, high)])

@@ -1,0 +1,140 @@
+"""The GPU keeps the contract of a device."""
+
+import os
+import signal
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+from kernel_forge.devices.cuda import CudaDevice, local_worker
+from kernel_forge.domain.dtypes import DType
+from kernel_forge.domain.launch import Buffer, RunRequest, Scalar
+from kernel_forge.domain.measurement import Timed, TimingPlan
+from kernel_forge.domain.outcome import LaunchFailed, MemoryFault, Ran, TimedOut, Unavailable
+from kernel_forge.ports import Trial
+from kernel_forge.source import parse
+from tests.contracts.device_suite import DeviceSuite, body, compiled, launch, ref, run
+
+pytestmark = pytest.mark.gpu
+COPY = body("if (i < n) y[i] = x[i];")
+
+
+@pytest.fixture(scope="module")
+def device(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CudaDevice]:
+    made = CudaDevice(
+        "cuda", tmp_path_factory.mktemp("cache"), local_worker(0), lambda text: parse(text, "").host_ranges
+    )
+    if made.info().unavailable:
+        pytest.skip(f"no GPU: {made.info().unavailable}")
+    yield made
+    made.close()
+
+
+class TestCuda(DeviceSuite):
+    """See :class:`DeviceSuite`."""
+
+    def test_a_killed_worker_costs_one_run(self, device: CudaDevice) -> None:
+        assert isinstance(run(device, body("if (i < n) y[i] = x[i];")), Ran)
+        worker = device.pool._worker
+        assert worker is not None
+        os.kill(worker.pid, signal.SIGKILL)
+        after = [run(device, body("if (i < n) y[i] = x[i];")) for _ in range(2)]
+        assert isinstance(after[1], Ran)
+
+    def test_memory_that_is_not_there(self, device: CudaDevice) -> None:
+        made = compiled(device, "__global__ void k(float* y) { y[0] = 1; }")
+        total = int(device.facts()["memory_bytes"])
+        y = Buffer("y", DType.UINT8, 4)
+        huge = Buffer("huge", DType.UINT8, 4)
+        # Not filled from here: the size alone is announced, so build the request with poison.
+        outcome = device.run(made, RunRequest((y, Buffer("huge", DType.UINT8, total)), (launch("k", ref("y")),)))
+        assert isinstance(outcome, Unavailable), outcome
+        assert "memory" in outcome.reason
+        again = device.run(made, RunRequest((y, huge), (launch("k", ref("y")),)))
+        assert isinstance(again, Ran)
+
+    def test_large_dynamic_shared_memory(self, device: CudaDevice) -> None:
+        text = (
+            "extern __shared__ float s[];\n__global__ void k(float* y) { for (int i = threadIdx.x; i < 25000; i += 32) "
+            "s[i] = i; __syncthreads(); y[threadIdx.x] = s[24999 - threadIdx.x]; }"
+        )
+        made = compiled(device, text)
+        request = RunRequest((Buffer("y", DType.FLOAT32, 128),), (launch("k", ref("y"), shared_bytes=100000),))
+        outcome = device.run(made, request)
+        assert isinstance(outcome, Ran), outcome
+        assert np.array_equal(outcome.contents["y"], 24999 - np.arange(32, dtype=np.float32))
+
+    def test_grid_sync(self, device: CudaDevice) -> None:
+        text = (
+            "#include <cooperative_groups.h>\nnamespace cg = cooperative_groups;\n"
+            "__global__ void k(const float* x, float* t, float* y, int n) {"
+            " int i = blockIdx.x * blockDim.x + threadIdx.x;"
+            " t[i] = 2 * x[i]; cg::this_grid().sync(); y[i] = t[n - 1 - i]; }"
+        )
+        x = np.arange(1024, dtype=np.float32)
+        buffers = (
+            Buffer("x", DType.FLOAT32, 4096, x, writable=False),
+            Buffer("t", DType.FLOAT32, 4096),
+            Buffer("y", DType.FLOAT32, 4096),
+        )
+        made = launch("k", ref("x"), ref("t"), ref("y"), Scalar(DType.INT32, 1024), grid=8, block=128, cooperative=True)
+        outcome = device.run(compiled(device, text), RunRequest(buffers, (made,)))
+        assert isinstance(outcome, Ran), outcome
+        assert np.array_equal(outcome.contents["y"], 2 * x[::-1])
+
+    def test_clusters_share_memory(self, device: CudaDevice) -> None:
+        text = (
+            "#include <cooperative_groups.h>\nnamespace cg = cooperative_groups;\n"
+            "__global__ void k(float* y) { __shared__ float s[32]; auto c = cg::this_cluster(); s[threadIdx.x] = 100 * "
+            "c.block_rank() + threadIdx.x; c.sync(); y[blockIdx.x * 32 + threadIdx.x] = "
+            "c.map_shared_rank(s, 1 - c.block_rank())[threadIdx.x]; c.sync(); }"
+        )
+        made = compiled(device, text)
+        if int(str(device.facts()["capability"]).split(".")[0]) < 9:
+            pytest.skip("clusters need compute capability 9.0")
+        request = RunRequest((Buffer("y", DType.FLOAT32, 256),), (launch("k", ref("y"), grid=2, cluster=(2, 1, 1)),))
+        outcome = device.run(made, request)
+        assert isinstance(outcome, Ran), outcome
+        lanes = np.arange(32, dtype=np.float32)
+        assert np.array_equal(outcome.contents["y"], np.concatenate([100 + lanes, lanes]))
+
+    def test_resources_of_the_assembler(self, device: CudaDevice) -> None:
+        made = compiled(
+            device,
+            "__global__ void k(float* y) { __shared__ float s[100]; s[threadIdx.x] = y[0];"
+            " __syncthreads(); y[1] = s[5]; }",
+        )
+        assert made.resources["k"].shared_bytes == 400
+        assert 0 < made.resources["k"].registers < 32
+
+    def test_a_storm_of_faults_leaves_nothing_behind(self, device: CudaDevice) -> None:
+        right = body("if (i < n) y[i] = x[i];")
+        kinds = {
+            "right": (right, Ran),
+            "fault": (body("y[i + (1 << 28)] = x[i];"), MemoryFault),
+            "hang": (body("while (true) y[0] = x[0];"), TimedOut),
+            "trap": (body("__trap();"), LaunchFailed),
+        }
+        for kind in ["right", "fault", "right", "hang", "right", "trap", "right"]:
+            text, expected = kinds[kind]
+            outcome = run(device, text, time_limit=0.5)
+            assert isinstance(outcome, expected), (kind, outcome)
+
+    def test_timing_of_a_copy(self, device: CudaDevice) -> None:
+        n = 1 << 26
+        made = compiled(device, COPY)
+        x = np.ones(n, np.float32)
+        buffers = (Buffer("x", DType.FLOAT32, 4 * n, x, writable=False), Buffer("y", DType.FLOAT32, 4 * n))
+        request = RunRequest(
+            buffers, (launch("k", ref("x"), ref("y"), Scalar(DType.INT32, n), grid=n // 256, block=256),)
+        )
+        timings = device.time([Trial(made, request)], TimingPlan(budget=1.0))
+        assert not isinstance(timings, Unavailable), timings
+        timed = timings.results[0]
+        assert isinstance(timed, Timed), timed
+        assert np.array_equal(timed.contents["y"], x)
+        found = timed.measurement
+        assert found.low <= found.seconds <= found.high
+        # 512 MiB cannot be moved faster than any memory today, nor slower than a hundredth of it.
+        assert 2 * 4 * n / 20e12 < found.seconds < 2 * 4 * n / 50e9
