@@ -139,7 +139,8 @@ def _may_overflow(dtype: DType, got: Array, want: Array, tolerance: Array) -> Ar
         return np.zeros(got.shape, bool)
     with np.errstate(all="ignore"):
         reach = np.where(got > 0, want + tolerance, want - tolerance)
-        return np.isinf(got) & np.isfinite(want) & np.isfinite(tolerance) & (representable(dtype, reach) == got)
+        found: Array = np.isinf(got) & np.isfinite(want) & np.isfinite(tolerance) & (representable(dtype, reach) == got)
+        return found
 
 
 def representable(dtype: DType, want: Array) -> Array:

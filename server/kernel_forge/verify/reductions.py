@@ -10,8 +10,8 @@ from kernel_forge.verify.inputs import Array
 REDUCING = frozenset(
     "sum nansum mean nanmean average dot vdot inner matmul vecdot matvec vecmat tensordot einsum prod nanprod cumsum "
     "nancumsum cumprod nancumprod var nanvar std nanstd norm trace convolve correlate cov corrcoef trapezoid "
-    "cumulative_sum cumulative_prod fft ifft rfft irfft fft2 ifft2 fftn ifftn multi_dot matrix_power solve inv det histogram "
-    "bincount polyval".split()
+    "cumulative_sum cumulative_prod fft ifft rfft irfft fft2 ifft2 fftn ifftn multi_dot matrix_power solve inv "
+    "det histogram bincount polyval".split()
 )
 UFUNC_METHODS = frozenset({"reduce", "accumulate", "reduceat"})
 ORDER_FREE = frozenset({"maximum", "minimum", "fmax", "fmin", "logical_and", "logical_or", "logical_xor"})
@@ -91,7 +91,10 @@ class Watched(np.ndarray[tuple[int, ...], np.dtype[Any]]):
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
         if func.__name__ in REDUCING:
             self._note()
-        return super().__array_function__(func, types, args, kwargs)
+        result = super().__array_function__(func, types, args, kwargs)
+        if self.watch is not None and isinstance(result, np.ndarray) and not isinstance(result, Watched):
+            return Watched.of(result, self.watch)  # np.where and others give NumPy's own class
+        return result
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: Any, *inputs: Any, **kwargs: Any) -> Any:
         watch = next((i.watch for i in inputs if isinstance(i, Watched) and i.watch is not None), None)

@@ -85,9 +85,7 @@ class Evaluator:
                 found = found or self._function_reduces(reference, bound, inputs)
         return found
 
-    def _function_reduces(
-        self, reference: FunctionReference, bound: BoundCase, inputs: Mapping[str, Array]
-    ) -> bool:
+    def _function_reduces(self, reference: FunctionReference, bound: BoundCase, inputs: Mapping[str, Array]) -> bool:
         watch = Watch()
         environment = self._environment(bound, inputs, np.float64)
         watched = {n: Watched.of(v, watch) if isinstance(v, np.ndarray) else v for n, v in environment.items()}

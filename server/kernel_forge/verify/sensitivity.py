@@ -78,9 +78,7 @@ def changes(moved: Values, reference: Values) -> dict[str, Array]:
     return found
 
 
-def spread(
-    inputs: Values, scalars: Scalars, reference: Values, evaluate: Evaluate, seed: int
-) -> dict[str, Array]:
+def spread(inputs: Values, scalars: Scalars, reference: Values, evaluate: Evaluate, seed: int) -> dict[str, Array]:
     """S_random + S_same of the model, element by element; ``scalars`` are the float arguments passed by value."""
     rng = np.random.default_rng([seed, 0x70])
     squares = {n: np.zeros(r.shape) for n, r in reference.items()}

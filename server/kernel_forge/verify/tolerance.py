@@ -93,6 +93,7 @@ R = 4.0
 E = 4.0
 D = 4.0
 
+
 @dataclass(frozen=True)
 class Allowed:
     """Per element the largest accepted error (infinite: not compared), and whether inf or NaN is accepted as well."""

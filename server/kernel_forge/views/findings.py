@@ -33,8 +33,7 @@ _MISMATCH_CODES = {
     MismatchKind.WRONG_VALUE: "KF301",
     MismatchKind.NOT_WRITTEN: "KF302",
     MismatchKind.INSENSITIVE: "KF303",
-    MismatchKind.INPUT_CHANGED: "KF304",
-    MismatchKind.NOT_REPEATABLE: "KF305",
+    MismatchKind.UNWRITTEN_READ: "KF305",
 }
 
 
