@@ -95,3 +95,8 @@ def to_type(dtype: Any, stored: type[Any]) -> Finish:
 def at_random(size: float, rng: np.random.Generator) -> Finish:
     """Move the first float result by 1 + size or 1 - size: the rounding of integers on their way into floats."""
     return Finish(lambda a: a * (1 + size * rng.choice(np.array([-1.0, 1.0]), a.shape)), goes_on=False)
+
+
+def all_alike(size: float) -> Finish:
+    """Move the first float result as a whole by 1 + size."""
+    return Finish(lambda a: a * (1 + size), goes_on=False)

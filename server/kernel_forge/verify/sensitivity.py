@@ -10,7 +10,7 @@ from kernel_forge.verify.cancellation import Expanding, Expansion
 from kernel_forge.verify.exactness import Traced, trace_of
 from kernel_forge.verify.inputs import Array
 from kernel_forge.verify.limits import ReferenceFailed
-from kernel_forge.verify.rounding import Working, at_random, to_type
+from kernel_forge.verify.rounding import Working, all_alike, at_random, to_type
 
 EPSILON = 2.0**-20
 RANDOM_DRAWS = 8
@@ -100,10 +100,11 @@ def spread(inputs: Values, scalars: Scalars, reference: Values, evaluate: Evalua
 
 
 def _converted(inputs: Values, reference: Values, evaluate: Evaluate, rng: np.random.Generator) -> dict[str, Array]:
-    """Root mean square of what the first float results of integer inputs move the outputs by, over :data:`EPSILON`."""
+    """S_random + S_same where it is the first float results of integer inputs that are moved."""
     squares = {n: np.zeros(r.shape) for n, r in reference.items()}
-    for _ in range(INTEGER_DRAWS):
-        finish = at_random(EPSILON, rng)
+    same = {n: np.zeros(r.shape) for n, r in reference.items()}
+    for draw in range(INTEGER_DRAWS + 1):
+        finish = at_random(EPSILON, rng) if draw else all_alike(EPSILON)
         moved = {n: Working.of(a, finish) if a.dtype.kind in "iu" else a for n, a in inputs.items()}
         try:
             found = changes(evaluate(moved, np.float64), reference)
@@ -112,8 +113,11 @@ def _converted(inputs: Values, reference: Values, evaluate: Evaluate, rng: np.ra
         if not finish.used:
             break
         for name, change in found.items():
-            squares[name] += (change / EPSILON) ** 2
-    return {n: np.sqrt(s / INTEGER_DRAWS) for n, s in squares.items()}
+            if draw:
+                squares[name] += (change / EPSILON) ** 2
+            else:
+                same[name] += change / EPSILON
+    return {n: np.sqrt(s / INTEGER_DRAWS) + same[n] for n, s in squares.items()}
 
 
 def own_error(

@@ -10,9 +10,8 @@ Carlo arithmetic (Parker 1997) applied to the reference as a black box:
 * ``S_same``: sum, over the inputs, of the change when one whole input is multiplied by 1 + eps. Float scalars are
   inputs like any other: fl(p * theta) = p * theta * (1 + d) is the exact product for theta * (1 + d).
 
-Integers are exact, but their first float result is not (sqrtf((float)i) rounds): S_random also has the root mean square
-of the change when every element of that result is multiplied by 1 +- eps at random (see :mod:`.rounding`), divided
-by eps.
+Integers are exact, but their first float result is not (sqrtf((float)i) rounds): that result is an input in the sense
+of both, moved by 1 +- eps element by element and by 1 + eps as a whole (see :mod:`.rounding`).
 
 For a sum of n terms, S_random is the root of the sum of squares and S_same the absolute sum. Accumulating in
 working precision u in any order errs by about u * sqrt(n) * (S_random + S_same) with overwhelming probability
