@@ -71,6 +71,11 @@ def findings_of(verdict: Verdict, spec: KernelSpec | None, name_range: Range) ->
     return (_finding(code, verdict, outcome, place, here, spec),)
 
 
+def failure_finding(kind: str, message: str, path: str, severity: Severity) -> Finding:
+    """A job that gave no report, at the top of its file; ``kind`` is that of the failed job."""
+    return Finding("KF902" if kind == "unavailable" else "KF901", severity, message, path, Range.of_line(0))
+
+
 def _finding(
     code: str,
     verdict: Verdict,
