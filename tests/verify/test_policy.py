@@ -5,8 +5,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from kernel_forge.domain.expression import Expression
 from kernel_forge.domain.launch import RunRequest, Schedule
-from kernel_forge.domain.outcome import Mismatch, Passed, RaceFound, TimedOut, Unavailable, Verdict
+from kernel_forge.domain.outcome import Mismatch, MismatchKind, Passed, RaceFound, TimedOut, Unavailable, Verdict
 from kernel_forge.domain.spec import KernelReference
 from kernel_forge.verify import verify
 from tests.verify import kernels
@@ -63,23 +64,116 @@ def test_a_race_shows_in_another_order() -> None:
     assert "reverse order" in verdict.outcome.message
 
 
-def test_a_case_too_large_to_emulate_is_named() -> None:
+def test_an_own_case_too_large_to_emulate_is_no_pass() -> None:
     block = kernels.SCALE[1].replace("{ n = 100 }", "{ n = 100 }, { n = 40000000 }")
     verdict = check(kernels.SCALE[0], block, scale, device=FakeDevice(scale, basis="emulated"))
-    assert isinstance(verdict.outcome, Passed)
+    assert isinstance(verdict.outcome, Unavailable)
+    assert "only 1 of 2 cases" in verdict.outcome.reason
     assert any("n = 40000000" in label and "MiB" in reason for label, reason in verdict.skipped.items())
 
 
-def test_the_time_limit_names_what_was_left_out() -> None:
-    def slow(x: Flat, y: Flat, n: int) -> None:
-        time.sleep(0.02)
+def slow(seconds: float):  # type: ignore[no-untyped-def]
+    def kernel(x: Flat, y: Flat, n: int) -> None:
+        time.sleep(seconds)
         scale(x, y, n)
 
+    return kernel
+
+
+def test_own_cases_that_do_not_fit_the_time_limit_are_no_pass() -> None:
+    """4 and more kinds of inputs, each run at least twice: more than 10 runs of 0.05 s do not fit into 0.3 s."""
     start = time.monotonic()
-    verdict = check(*kernels.SCALE, slow, time_limit=0.2)
+    verdict = check(*kernels.SCALE, slow(0.05), time_limit=0.3)
     assert time.monotonic() - start < 2
-    assert isinstance(verdict.outcome, Passed)
+    assert isinstance(verdict.outcome, Unavailable)
+    assert "only 0 of 1 cases could be run within the limit of 0.3 s" in verdict.outcome.reason
+
+
+def test_generated_cases_that_do_not_fit_the_time_limit_are_named() -> None:
+    verdict = check(*kernels.SCALE, slow(0.05), time_limit=2.5)
+    assert isinstance(verdict.outcome, Passed), verdict.outcome
     assert any("time limit" in reason for reason in verdict.skipped.values())
+
+
+def test_a_wrong_kernel_is_not_verified_by_the_case_of_nothing() -> None:
+    """All that fits into the limit is the cheapest case; with a spec whose only other case is dear, n = 0."""
+
+    def wrong(x: Flat, y: Flat, n: int) -> None:
+        time.sleep(0.0 if n == 0 else 0.3)
+        y[:] = 3 * x
+
+    block = kernels.SCALE[1].replace("\n\n[args]", '\nwhere = ["n == 0 or n == 100"]\n\n[args]')
+    assert not isinstance(check(kernels.SCALE[0], block, wrong, time_limit=0.2).outcome, Passed)
+
+
+def test_own_cases_come_first_once_half_the_time_is_over() -> None:
+    """The second own case is the dearest but still decided, though not all generated ones are."""
+    block = kernels.SCALE[1].replace("{ n = 100 }", "{ n = 100 }, { n = 3000 }")
+    verdict = check(kernels.SCALE[0], block, slow(0.05), time_limit=3.0)
+    assert isinstance(verdict.outcome, Passed), verdict.outcome
+    assert verdict.skipped
+
+
+def test_the_reference_counts_against_the_time_limit(tmp_path) -> None:  # type: ignore[no-untyped-def]
+    (tmp_path / "ref.py").write_text("import time\ndef f(x):\n    time.sleep(0.2)\n    return 2.5 * x\n")
+    block = kernels.SCALE[1].replace("2.5 * x", "ref.py:f")
+    start = time.monotonic()
+    outcome = check(kernels.SCALE[0], block, scale, path=tmp_path / "k.cu", time_limit=1.0).outcome
+    assert time.monotonic() - start < 2.0
+    assert isinstance(outcome, Unavailable)
+    assert "time limit" in outcome.reason
+
+
+def test_compiling_counts_against_the_time_limit() -> None:
+    limits = []
+
+    class Slow(FakeDevice):
+        def compile(self, request):  # type: ignore[no-untyped-def]
+            limits.append(request.time_limit)
+            return super().compile(request)
+
+    check(*kernels.SCALE, scale, device=Slow(scale), time_limit=7.0)
+    assert 6.0 < limits[0] <= 7.0
+
+
+def test_memory_that_was_never_written_is_no_race() -> None:
+    """The result depends on the poison alone, within the tolerance."""
+
+    def reads(x: Flat, y: Flat, n: int, *, request: RunRequest) -> None:
+        scale(x, y, n)
+        if request.poison_seed % 2 and n > 3:
+            y[3] = np.nextafter(y[3], np.float32(9))
+
+    outcome = check(*kernels.SCALE, reads, device=FakeDevice(reads, wants_request=True)).outcome
+    assert isinstance(outcome, Mismatch), outcome
+    assert outcome.kind is MismatchKind.UNWRITTEN_READ
+    assert "y[3] is computed from memory that was never written" in outcome.message
+
+
+def test_a_reference_kernel_that_cannot_be_launched_leaves_generated_cases_out() -> None:
+    """Its grid n - 2 is no grid at n = 0, 1 and 2."""
+    spec, source = read(*kernels.SCALE)
+    launch = replace(spec.launches[0], grid=(Expression.parse("n - 2"),))
+    spec = replace(spec, references={"y": KernelReference((launch,), "k", None)})
+    assert isinstance(verify(spec, source, FakeDevice(scale), seed=1).outcome, Passed)
+    outcome = verify(replace(spec, cases=({"n": 1},)), source, FakeDevice(scale), seed=1).outcome
+    assert isinstance(outcome, Unavailable)
+    assert "reference kernel k cannot be launched" in outcome.reason
+
+
+def test_a_reference_kernel_that_fails_at_moved_inputs_is_told() -> None:
+    runs = 0
+
+    def fails_later(x: Flat, y: Flat, n: int):  # type: ignore[no-untyped-def]
+        nonlocal runs
+        runs += 1
+        scale(x, y, n)
+        return TimedOut(1.0, "did not end") if runs == 3 else None
+
+    spec, source = read(*kernels.SCALE)
+    spec = replace(spec, references={"y": KernelReference(spec.launches, "k", None)})
+    outcome = verify(spec, source, FakeDevice(fails_later), seed=1).outcome
+    assert outcome == Unavailable("the reference kernel k failed: did not end")
 
 
 def test_no_time_at_all_is_no_pass() -> None:
@@ -150,7 +244,7 @@ def test_any_integer_is_a_seed() -> None:
 def test_a_reference_kernel_is_run_and_compared() -> None:
     """Both launches are served by the same function here, so the outputs agree."""
     spec, source = read(*kernels.SCALE)
-    other = KernelReference(spec.launches, (), "k", None)
+    other = KernelReference(spec.launches, "k", None)
     spec = replace(spec, references={"y": other})
     device = FakeDevice(scale)
     assert isinstance(verify(spec, source, device, seed=1).outcome, Passed)

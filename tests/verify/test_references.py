@@ -6,8 +6,11 @@ import numpy as np
 import pytest
 
 from kernel_forge.domain.outcome import Passed, Unavailable, Verdict
-from kernel_forge.verify import expectation, references
-from tests.verify.fake_device import check
+from kernel_forge.spec import BoundCase, bind
+from kernel_forge.verify import references
+from kernel_forge.verify.reductions import reduces
+from kernel_forge.verify.references import Evaluator
+from tests.verify.fake_device import check, read
 from tests.verify.kernels import Flat
 
 BLOCK = (
@@ -79,7 +82,6 @@ def test_a_reference_that_catches_everything_ends_too(tmp_path: Path, monkeypatc
         "def f(x):\n    while True:\n        try:\n            x.sum()\n        except Exception:\n            pass\n"
     )
     assert refused(tmp_path, text).reason == "the reference did not end within 0.3 s"
-    monkeypatch.setattr(expectation, "TIME_LIMIT", 0.3)
     (tmp_path / "make.py").write_text("def make(rng, shape, n):\n    while True:\n        pass\n")
     block = BLOCK.replace('["n"] }', '["n"], init = "make.py:make" }', 1)
     outcome = check("const float* x, float* y, int n", block, double, path=tmp_path / "k.cu").outcome
@@ -124,3 +126,45 @@ def test_a_single_array_for_two_outputs_is_refused(tmp_path: Path) -> None:
     made = check("const float* x, float* y, float* z, int n", block, double, path=tmp_path / "k.cu")
     assert isinstance(made.outcome, Unavailable)
     assert "mapping" in made.outcome.reason
+
+
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [
+        ("a * summary", False),
+        ("np.maximum(x, mean)", False),
+        ("x.max() + np.max(x, axis=0)", False),
+        ("np.maximum.reduce(x)", False),
+        ("np.sum(x)", True),
+        ("x.mean(axis=1)", True),
+        ("sum(x)", True),
+        ("a @ b", True),
+        ("np.linalg.norm(x)", True),
+        ("np.add.reduce(x)", True),
+        ("np.add.accumulate(x)", True),
+    ],
+)
+def test_expressions_that_reduce(text: str, answer: bool) -> None:
+    assert reduces(text) is answer
+
+
+@pytest.mark.parametrize(
+    ("body", "answer"),
+    [
+        ("2.5 * x", False),
+        ("np.where(x > 0, x, 0.0)", False),
+        ("np.exp(x) + x[::-1]", False),
+        ("x / x.sum()", True),
+        ("x / np.mean(x)", True),
+        ("np.asarray(x) * 2", True),  # out of sight
+        ("np.cumsum(x)", True),
+        ("np.full(n, sum(x))", True),
+    ],
+)
+def test_functions_that_reduce(tmp_path: Path, body: str, answer: bool) -> None:
+    (tmp_path / "ref.py").write_text(f"import numpy as np\ndef f(x, n):\n    return {body}\n")
+    spec, _ = read("const float* x, float* y, int n", BLOCK, str(tmp_path / "k.cu"))
+    bound = bind(spec, {"n": 10}, {})
+    assert isinstance(bound, BoundCase)
+    x = np.linspace(-1, 1, 10, dtype=np.float32)
+    assert Evaluator.of(spec).reduces(bound, {"x": x}) is answer

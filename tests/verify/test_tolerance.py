@@ -25,9 +25,10 @@ def tolerance_of(contract: tuple[str, str], sizes: dict[str, int], kind: str = "
         inputs,
         evaluator.evaluate(bound, inputs),
         lambda values, float_type: evaluator.evaluate(bound, values, float_type),
-        reduces=evaluator.reduces,
+        reduces=evaluator.reduces(bound, inputs),
+        troubled=False,
         seed=seed,
-    )["y"]
+    )["y"].error
 
 
 def test_it_grows_with_the_number_of_terms_but_not_relative_to_the_last_term() -> None:

@@ -52,8 +52,7 @@ CASES: list[tuple[Outcome, str]] = [
     (mismatch(MismatchKind.WRONG_VALUE, got=math.nan, max_relative=math.inf, max_ulp=3.0), "KF301"),
     (mismatch(MismatchKind.NOT_WRITTEN, got=None, owner=None, location=None), "KF302"),
     (mismatch(MismatchKind.INSENSITIVE), "KF303"),
-    (mismatch(MismatchKind.INPUT_CHANGED), "KF304"),
-    (mismatch(MismatchKind.NOT_REPEATABLE), "KF305"),
+    (mismatch(MismatchKind.UNWRITTEN_READ), "KF305"),
     (LaunchFailed("assert", "assert(x) failed", LINE, THREAD), "KF306"),
     (TimedOut(5.0, "did not end", LINE), "KF307"),
     *(

@@ -26,7 +26,7 @@ from kernel_forge.jobs.requests import FileReport, VerifyRequest
 from kernel_forge.source import SourceFile, parse
 from kernel_forge.spec import SpecReading, read_specs
 from kernel_forge.views.console import finding_lines, verdict_lines
-from kernel_forge.views.findings import findings_of
+from kernel_forge.views.findings import failure_finding, findings_of
 from kernel_forge.views.report_json import report_json
 
 WRONG_USE = 2
@@ -146,8 +146,8 @@ def _reports(ends: list[JobEnd], targets: list[Target]) -> list[FileReport]:
         try:
             reports.append(_report(end))
         except (UsageError, DeviceUnavailable, InternalError) as error:
-            code = "KF902" if isinstance(error, DeviceUnavailable) else "KF901"
-            problem = Finding(code, Severity.ERROR, str(error), str(target.path), Range.of_line(0))
+            kind = "unavailable" if isinstance(error, DeviceUnavailable) else "internal"
+            problem = failure_finding(kind, str(error), str(target.path), Severity.ERROR)
             reports.append(FileReport((problem,), ()))
     return reports
 

@@ -5,6 +5,7 @@ What a kernel does wrong is a *value* (:mod:`kernel_forge.domain.outcome`), matc
     KernelForgeError
     ├── UsageError            the caller asked for something impossible (exit code 2)
     │   ├── ExpressionError   an arithmetic expression is malformed or cannot be evaluated
+    │   ├── ReferenceFailed, InputsFailed   (in verify/) the contract's own Python fails; ends as Unavailable
     │   └── SourceError       the file cannot be read as CUDA text (binary, too large, missing)
     ├── DeviceUnavailable     no device can serve the request (exit code 3)
     └── InternalError         our own bug; carries what to report

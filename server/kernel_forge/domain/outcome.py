@@ -150,8 +150,7 @@ class MismatchKind(Enum):
     WRONG_VALUE = "wrong value"
     NOT_WRITTEN = "not written"
     INSENSITIVE = "does not depend on the inputs"
-    INPUT_CHANGED = "an input was changed"
-    NOT_REPEATABLE = "differs between two identical runs"
+    UNWRITTEN_READ = "is computed from memory that was never written"
 
 
 @dataclass(frozen=True, slots=True)

@@ -127,7 +127,6 @@ class KernelReference:
     """Another kernel of the same file, run on the same device with its own launch(es)."""
 
     launches: tuple[LaunchSpec, ...]
-    args: tuple[Arg, ...]
     kernel: str
     location: Location | None = None
 

@@ -137,7 +137,8 @@ class JobClient:
         reusable = False
         try:
             end = await asyncio.wait_for(self._follow(worker, request, report), time_limit)
-            reusable = not isinstance(end, JobFailed) or end.kind in ("usage", "unavailable")
+            # Python of the user's may have left modules, threads, another folder or a changed NumPy behind.
+            reusable = isinstance(end, FileReport) and not end.ran_python
             return end
         except TimeoutError:
             return JobFailed("time-limit", f"the job did not end within {time_limit:g} s and was stopped")

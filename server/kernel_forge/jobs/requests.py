@@ -36,7 +36,6 @@ class VerifyRequest:
     configuration: Mapping[str, int | float | bool] = field(default_factory=dict)
     include_dirs: tuple[str, ...] = ()
     defines: Mapping[str, str] = field(default_factory=dict)
-    flags: tuple[str, ...] = ()
     time_limit: float = 120.0
 
     @property
@@ -55,7 +54,11 @@ class VerifyRequest:
 
 @dataclass(frozen=True)
 class FileReport:
-    """What a verify job found: every problem of the specs, and a verdict per kernel verified."""
+    """What a verify job found: every problem of the specs, and a verdict per kernel verified.
+
+    ``ran_python`` tells that the user's Python was run, which may have left anything in its process.
+    """
 
     problems: tuple[Finding, ...]
     verdicts: tuple[Verdict, ...]
+    ran_python: bool = False

@@ -1,11 +1,13 @@
 """The verify job: text -> specs -> verdicts."""
 
+from kernel_forge.domain.errors import UsageError
 from kernel_forge.domain.event import Report
-from kernel_forge.domain.spec import KernelSpec
+from kernel_forge.domain.spec import BufferArg, Configuration, FunctionInit, FunctionReference, KernelSpec
 from kernel_forge.jobs.requests import FileReport, VerifyRequest
 from kernel_forge.ports import Device
 from kernel_forge.source import parse
 from kernel_forge.spec import read_specs
+from kernel_forge.spec.configurations import problem_with
 from kernel_forge.verify import verify
 
 
@@ -14,26 +16,43 @@ def verify_file(request: VerifyRequest, device: Device, report: Report) -> FileR
 
     Raises:
         SourceError: the text is no CUDA text at all.
+        UsageError: the configuration asked for is not one that the spec admits.
     """
     source = parse(request.text, request.path)
     reading = read_specs(source, request.sidecar)
+    wanted = [spec for spec in reading.specs if _wanted(spec, request.kernel)]
+    configurations = [_configuration(spec, request) for spec in wanted]
     verdicts = [
         verify(
             spec,
             source,
             device,
             seed=request.seed,
-            configuration={k: v for k, v in request.configuration.items() if k in spec.default_configuration},
+            configuration=configuration,
             report=report,
             time_limit=request.time_limit,
             include_dirs=request.include_dirs,
             defines=request.defines,
-            flags=request.flags,
         )
-        for spec in reading.specs
-        if _wanted(spec, request.kernel)
+        for spec, configuration in zip(wanted, configurations, strict=True)
     ]
-    return FileReport(reading.problems, tuple(verdicts))
+    return FileReport(reading.problems, tuple(verdicts), any(_has_python(spec) for spec in wanted))
+
+
+def _configuration(spec: KernelSpec, request: VerifyRequest) -> Configuration:
+    """The defaults with what was asked for in their place."""
+    asked = {k: v for k, v in request.configuration.items() if k in spec.default_configuration}
+    chosen = {**spec.default_configuration, **asked}
+    problem = problem_with(spec, chosen) if asked else None
+    if problem is not None:
+        raise UsageError(f"{spec.kernel}: {problem}")
+    return chosen
+
+
+def _has_python(spec: KernelSpec) -> bool:
+    """Whether verifying ``spec`` runs Python files of the user."""
+    references = any(isinstance(r, FunctionReference) for r in spec.references.values())
+    return references or any(isinstance(a, BufferArg) and isinstance(a.init, FunctionInit) for a in spec.args)
 
 
 def _wanted(spec: KernelSpec, kernel: str | None) -> bool:

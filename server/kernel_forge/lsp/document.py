@@ -11,6 +11,7 @@ from kernel_forge.domain.finding import Finding
 from kernel_forge.domain.outcome import Verdict
 from kernel_forge.domain.text import Position, Range
 from kernel_forge.lsp.convert import from_range
+from kernel_forge.lsp.dependence import Basis
 from kernel_forge.lsp.encoding import Encoding
 from kernel_forge.lsp.live import Edit, shift
 from kernel_forge.source import SourceFile, parse
@@ -23,14 +24,24 @@ if TYPE_CHECKING:  # pydantic is slow to import and nothing here needs it to sta
 class Results:
     """What a finished job found, moved along with the edits made since.
 
-    ``verdicts`` are by kernel name. ``stale`` is True once anything was typed after the job had started:
-    the verdicts then speak of an older text.
+    ``verdicts`` are by kernel name, and so is ``bases``: the text that each verdict speaks of.
     """
 
     findings: tuple[Finding, ...] = ()
     verdicts: dict[str, Verdict] = field(default_factory=dict)
     by_kernel: dict[str, tuple[Finding, ...]] = field(default_factory=dict)
-    stale: bool = False
+    bases: dict[str, Basis] = field(default_factory=dict)
+
+
+@dataclass
+class Job:
+    """A job that waits or runs: for ``kernel`` (None for all), begun with ``source`` and ``reading``."""
+
+    kernel: str | None
+    message: str
+    source: SourceFile
+    reading: "SpecReading | None"
+    edits: list[Edit] = field(default_factory=list)
 
 
 class Document:
@@ -43,11 +54,9 @@ class Document:
         source: the parsed text; empty while ``refused`` says why the text is not used.
         reading: specs and problems of this text; None until it has been read.
         last_reading: those of the last text that has been read, for what may lag behind typing.
-        started_reading: those the running (or last) job began with.
         published: files for which diagnostics were sent.
-        ticket: number of the last job started; an older one's end is of no interest.
-        results: what the last finished job found.
-        running: message of the job in progress, None when idle.
+        jobs: those in progress by ticket; the end of one that is not among them is of no interest.
+        results: what the finished jobs found.
     """
 
     def __init__(self, uri: str, path: str, version: int, text: str) -> None:
@@ -59,12 +68,11 @@ class Document:
         self._replace(text)
         self.reading: SpecReading | None = None
         self.last_reading: SpecReading | None = None
-        self.started_reading: SpecReading | None = None
         self.published: set[str] = set()
         self.results = Results()
-        self.running: str | None = None
-        self.ticket = 0
-        self._edits_since_start: list[Edit] = []
+        self.jobs: dict[int, Job] = {}
+        self._tickets = 0
+        self._aged: tuple[SourceFile, dict[str, bool]] = (self.source, {})
 
     def line(self, number: int) -> str:
         """The text of a line without its break; "" past the end."""
@@ -114,34 +122,60 @@ class Document:
 
     def _note(self, edit: Edit) -> None:
         self.results.findings = shift(self.results.findings, edit)
-        self.results.stale = bool(self.results.verdicts)
-        if self.running is not None:
-            self._edits_since_start.append(edit)
+        self.results.by_kernel = {k: shift(fs, edit) for k, fs in self.results.by_kernel.items()}
+        for job in self.jobs.values():
+            job.edits.append(edit)
 
-    def start(self, message: str) -> int:
-        """A job on the present text begins (and replaces any older one); returns its ticket."""
-        self.running = message
-        self.started_reading = self.reading
-        self._edits_since_start = []
-        self.ticket += 1
-        return self.ticket
+    def is_stale(self, kernel: str) -> bool:
+        """Whether the verdict of ``kernel`` speaks of another text than the present one."""
+        if self._aged[0] is not self.source:
+            self._aged = (self.source, {})
+        basis = self.results.bases.get(kernel)
+        if basis is not None and kernel not in self._aged[1]:
+            self._aged[1][kernel] = not basis.holds(self.source)
+        return self._aged[1].get(kernel, False)
 
-    def stop(self) -> None:
+    def running(self, kernel: str) -> str | None:
+        """Message of the job in progress that will judge ``kernel``, None when there is none."""
+        return next((j.message for j in reversed(self.jobs.values()) if j.kernel in (None, kernel)), None)
+
+    def start(self, message: str, kernel: str | None) -> int:
+        """A job on the present text begins and replaces older ones for the same; returns its ticket."""
+        self.jobs = {t: j for t, j in self.jobs.items() if kernel is not None and j.kernel != kernel}
+        self._tickets += 1
+        self.jobs[self._tickets] = Job(kernel, message, self.source, self.reading)
+        return self._tickets
+
+    def stop(self, ticket: int) -> None:
         """The job ended without results."""
-        self.running = None
-        self._edits_since_start = []
+        self.jobs.pop(ticket, None)
+
+    def clear(self) -> None:
+        """Nothing is known any more."""
+        self.results = Results()
 
     def settle(
         self,
+        ticket: int,
         findings: tuple[Finding, ...],
         verdicts: dict[str, Verdict],
         *,
         keep: tuple[Finding, ...] = (),
         by_kernel: dict[str, tuple[Finding, ...]] | None = None,
     ) -> None:
-        """Take over the results of the job begun with :meth:`start`; ``keep`` are findings already up to date."""
-        stale = bool(self._edits_since_start)
-        for edit in self._edits_since_start:
+        """Take over the results of a job; ``keep`` are findings already up to date.
+
+        ``verdicts`` are all that are to be known: a verdict that was known before keeps its basis.
+        """
+        job = self.jobs.pop(ticket)
+        moved = dict(by_kernel or {})
+        for edit in job.edits:
             findings = shift(findings, edit)
-        self.results = Results((*keep, *findings), verdicts, by_kernel or {}, stale)
-        self.stop()
+            moved = {k: fs if self.results.by_kernel.get(k) == fs else shift(fs, edit) for k, fs in moved.items()}
+        bases = {k: b for k, b in self.results.bases.items() if verdicts.get(k) is self.results.verdicts.get(k)}
+        for kernel in verdicts:
+            spec = job.reading.spec_of(kernel) if job.reading is not None else None
+            if kernel not in bases and spec is not None:
+                bases[kernel] = Basis.of(job.source, spec)
+        self.results = Results((*keep, *findings), verdicts, moved, bases)
+        self._aged = (self.source, {})

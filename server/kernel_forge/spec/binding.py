@@ -82,10 +82,10 @@ def bind(spec: KernelSpec, sizes: Sizes, configuration: Configuration) -> BoundC
         return Finding(problem.code, Severity.ERROR, str(problem), where.path, where.range)
 
 
-def is_legal(spec: KernelSpec, sizes: Sizes) -> bool:
-    """Whether the sizes satisfy every ``where`` that only speaks of sizes."""
+def is_legal(spec: KernelSpec, sizes: Sizes, configuration: Configuration) -> bool:
+    """Whether the sizes satisfy every ``where`` at this configuration."""
     try:
-        return all(bool(w.evaluate({**spec.default_configuration, **sizes})) for w in spec.where)
+        return all(bool(w.evaluate({**configuration, **sizes})) for w in spec.where)
     except ExpressionError:
         return False
 

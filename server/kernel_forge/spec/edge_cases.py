@@ -37,7 +37,7 @@ def edge_cases(
 
     def consider(candidate: Sizes, origin: str) -> None:
         key = tuple(sorted(candidate.items()))
-        if key in own or key in chosen or not is_legal(spec, candidate):
+        if key in own or key in chosen or not is_legal(spec, candidate, configuration):
             return
         if _bytes(spec, candidate, configuration) <= limit_bytes:
             chosen[key] = (candidate, origin)
@@ -107,7 +107,7 @@ def _base(spec: KernelSpec, configuration: Configuration, sizes: tuple[str, ...]
     ]
     candidates += [dict(c) for c in sorted(spec.cases, key=lambda c: math.prod(v + 1 for v in c.values()))]
     for candidate in candidates:
-        if is_legal(spec, candidate) and _bytes(spec, candidate, configuration) <= limit:
+        if is_legal(spec, candidate, configuration) and _bytes(spec, candidate, configuration) <= limit:
             return candidate
     return None
 
@@ -165,7 +165,7 @@ def _largest(
     low, high = base[sizes[0]], 1 << 24
     while low <= high:
         middle = (low + high) // 2
-        candidate = _legal_at_or_below(spec, {**base, sizes[0]: middle | 1}, sizes[0])
+        candidate = _legal_at_or_below(spec, configuration, {**base, sizes[0]: middle | 1}, sizes[0])
         if candidate is not None and _bytes(spec, candidate, configuration) <= limit:
             best, low = candidate, middle + 1
         else:
@@ -173,9 +173,11 @@ def _largest(
     return best
 
 
-def _legal_at_or_below(spec: KernelSpec, sizes: dict[str, int], name: str) -> Sizes | None:
+def _legal_at_or_below(
+    spec: KernelSpec, configuration: Configuration, sizes: dict[str, int], name: str
+) -> Sizes | None:
     for value in range(sizes[name], max(-1, sizes[name] - SEARCH), -1):
         candidate = {**sizes, name: value}
-        if is_legal(spec, candidate):
+        if is_legal(spec, candidate, configuration):
             return candidate
     return None

@@ -125,11 +125,13 @@ class NumpyExpression:
         return NumpyExpression(text, frozenset(spelt.get(name, name) for name in read), code)
 
     def evaluate(self, arguments: Mapping[str, Any]) -> Any:
-        """The value with ``arguments`` bound. Whatever NumPy raises is raised (shape errors and the like)."""
+        """The value with ``arguments`` bound, under the caller's ``np.errstate``.
+
+        Whatever NumPy raises is raised (shape errors and the like).
+        """
         arguments = {python_name(name): value for name, value in arguments.items()}
         scope = {"__builtins__": dict(_IMPORT), "np": np, "numpy": np, "math": np, **_BUILTINS, **arguments}
-        with np.errstate(all="ignore"):
-            return eval(self._code, scope)  # checked node by node in parse
+        return eval(self._code, scope)  # checked node by node in parse
 
 
 def python_name(name: str) -> str:

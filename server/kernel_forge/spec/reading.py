@@ -140,7 +140,7 @@ def _resolve_kernel_references(drafts: list[SpecDraft]) -> list[KernelSpec]:
                 draft.block.add("KF111", message, path)
                 continue
             location = draft.block.location_of(path)
-            references[output] = KernelReference(other.launches, other.args, name, location)
+            references[output] = KernelReference(other.launches, name, location)
         if not draft.block.has_errors:
             specs.append(replace(spec, references=references))
     return specs

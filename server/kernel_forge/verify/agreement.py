@@ -3,16 +3,18 @@
 Each function gives None where all is well, else what is wrong and the bytes whose writer would explain it.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 import numpy as np
 
+from kernel_forge.domain.dtypes import DType
 from kernel_forge.domain.launch import Watch
 from kernel_forge.domain.outcome import Mismatch, MismatchKind, RaceFound
 from kernel_forge.domain.spec import BufferArg, KernelSpec, Role
 from kernel_forge.verify.comparison import compare, describe, first_difference, representable, same_bits
 from kernel_forge.verify.expectation import Expected
+from kernel_forge.verify.failure import Tally
 from kernel_forge.verify.inputs import Array
 from kernel_forge.verify.runs import Options
 from kernel_forge.verify.tolerance import smallest
@@ -21,31 +23,32 @@ Outputs = Mapping[str, Array]
 
 
 def against_reference(
-    spec: KernelSpec, expected: Expected, outputs: Outputs, poison_seed: int, fractions: dict[str, float]
+    spec: KernelSpec, expected: Expected, outputs: Outputs, poison_seed: int, tally: Tally
 ) -> tuple[Mismatch, Watch] | None:
-    """Every output within its tolerance; ``fractions`` collects how much of it was used."""
+    """Every output within its tolerance; ``tally`` collects how much of it was used."""
     for output in spec.outputs:
         result = compare(
             output.name,
             output.dtype,
             outputs[output.name],
             expected.reference[output.name],
-            expected.tolerance[output.name],
+            expected.tolerance[output.name].error,
             poison_seed=poison_seed if output.role is Role.OUT else None,
+            overflow=expected.tolerance[output.name].overflow,
         )
-        fractions[output.name] = max(fractions.get(output.name, 0.0), result.worst)
+        tally.add(output.name, result.worst, result.compared, result.left_out)
         if result.mismatch is not None:
             return result.mismatch, _element(output, result.mismatch.index, outputs[output.name].shape)
     return None
 
 
 def between_runs(
-    spec: KernelSpec, one: tuple[Outputs, Options], two: tuple[Outputs, Options], *, float_atomics: bool
+    spec: KernelSpec, one: tuple[Outputs, Options], two: tuple[Outputs, Options], *, unordered: Collection[str]
 ) -> tuple[RaceFound, Watch] | None:
-    """Two runs of the same inputs: equal bit for bit, sums by float atomics excepted."""
+    """Two runs of the same inputs: equal bit for bit, the ``unordered`` outputs (sums by float atomics) excepted."""
     for output in spec.outputs:
         a, b = one[0][output.name], two[0][output.name]
-        if same_bits(a, b) or (float_atomics and output.dtype.is_float):
+        if same_bits(a, b) or output.name in unordered:
             continue
         first, second = one[1], two[1]
         index = tuple(int(i) for i in np.unravel_index(first_difference(a, b), a.shape))
@@ -57,8 +60,35 @@ def between_runs(
                 f"{what} depends on the order of threads: {a[index]} in {first.schedule.value} order, "
                 f"{b[index]} in {second.schedule.value} order"
             )
-        message += "; threads race for it, or it is computed from memory that was never written"
+        message += "; threads race for it"
         return RaceFound(message), _element(output, index, a.shape)
+    return None
+
+
+def between_fillings(
+    spec: KernelSpec, one: Outputs, two: Outputs, *, unordered: Collection[str]
+) -> tuple[Mismatch, Watch] | None:
+    """Two runs that differ only in what fresh memory holds: equal, else something unwritten was read."""
+    for output in spec.outputs:
+        a, b = one[output.name], two[output.name]
+        if same_bits(a, b) or output.name in unordered:
+            continue
+        index = tuple(int(i) for i in np.unravel_index(first_difference(a, b), a.shape))
+        bits = np.dtype(f"u{a.dtype.itemsize}")
+        count = int(np.count_nonzero(a.reshape(-1).view(bits) != b.reshape(-1).view(bits)))
+        apart = abs(float(a[index]) - float(b[index]))
+        mismatch = Mismatch(
+            MismatchKind.UNWRITTEN_READ,
+            output.name,
+            count,
+            int(a.size),
+            index,
+            a[index].item() if output.dtype is not DType.BFLOAT16 else float(a[index]),
+            b[index].item() if output.dtype is not DType.BFLOAT16 else float(b[index]),
+            0.0,
+            apart,
+        )
+        return replace(mismatch, message=describe(mismatch)), _element(output, index, a.shape)
     return None
 
 

@@ -1,5 +1,7 @@
 """All checks of one case: run, compare, run again otherwise, compare the runs."""
 
+import math
+import time
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -17,13 +19,15 @@ from kernel_forge.domain.outcome import (
 from kernel_forge.domain.spec import KernelSpec
 from kernel_forge.ports import Artifact, Device
 from kernel_forge.spec import BoundCase
-from kernel_forge.verify.agreement import against_reference, between_inputs, between_runs
+from kernel_forge.verify.agreement import against_reference, between_fillings, between_inputs, between_runs
 from kernel_forge.verify.expectation import Expectations, Expected
-from kernel_forge.verify.failure import CaseFailure, CaseHeld
+from kernel_forge.verify.failure import CaseFailure, CaseHeld, CaseOpen, Tally
 from kernel_forge.verify.inputs import Array
 from kernel_forge.verify.planning import PlannedCase
 from kernel_forge.verify.references import Evaluator
 from kernel_forge.verify.runs import Finished, Options, run
+
+OUT_OF_TIME = "the time limit of the verification was reached before it"
 
 
 class CaseChecker:
@@ -36,7 +40,7 @@ class CaseChecker:
         artifact: Artifact,
         evaluator: Evaluator,
         *,
-        float_atomics: bool,
+        unordered: frozenset[str],
         seed: int,
         thresholds: tuple[float, ...] = (),
     ) -> None:
@@ -44,7 +48,7 @@ class CaseChecker:
         self.device = device
         self.artifact = artifact
         self.expectations = Expectations(spec, evaluator, seed, thresholds)
-        self.float_atomics = float_atomics
+        self.unordered = unordered
         self.seed = seed
         self.has_schedules = device.info().has_schedules
         self.has_watch = device.info().has_watch
@@ -55,16 +59,21 @@ class CaseChecker:
         runs, self._runs = self._runs, 0
         return runs
 
-    def check(self, case: PlannedCase, run_limit: float) -> CaseHeld | CaseFailure:
-        """Every check for every kind of inputs that ``case`` asks for."""
-        worst: dict[str, float] = {}
+    def check(
+        self, case: PlannedCase, run_limit: float, deadline: float = math.inf
+    ) -> CaseHeld | CaseFailure | CaseOpen:
+        """Every check for every kind of inputs that ``case`` asks for; open where ``deadline`` comes first."""
+        tally = Tally()
         checks: list[str] = []
         seconds = 0.0
         previous: tuple[Expected, Mapping[str, Array]] | None = None
         for number, kind in enumerate(case.kinds):
-            made = self._one(case, kind, run_limit, worst, all_schedules=case.all_schedules and number == 0)
+            if time.monotonic() >= deadline:
+                return CaseOpen(OUT_OF_TIME)
+            made = self._one(case, kind, run_limit, tally, all_schedules=case.all_schedules and number == 0)
             if isinstance(made, CaseFailure):
-                return made
+                late = made.about_reference and time.monotonic() >= deadline
+                return CaseOpen(OUT_OF_TIME) if late else made
             expected, finished, done = made
             seconds = max(seconds, finished.seconds)
             checks.extend(done)
@@ -75,14 +84,17 @@ class CaseChecker:
                     return self._failure(frozen[0], case.bound, kind, case.origin, first, watch=frozen[1])
                 checks.append("outputs move with the inputs")
             previous = (expected, finished.outputs)
-        notes = ("sums by float atomics may differ in the last bits from run to run",) if self.float_atomics else ()
-        return CaseHeld(worst, seconds, tuple(checks), notes)
+        unseen = tally.never_compared
+        if unseen is not None:
+            return CaseOpen(f"no element of {unseen} could be compared: the reference overflows at these inputs")
+        notes = ("sums by float atomics may differ in the last bits from run to run",) if self.unordered else ()
+        return CaseHeld(tally, seconds, tuple(checks), notes)
 
     def _options(self, run_limit: float) -> Options:
         return Options(poison_seed=self.seed % 1000, time_limit=run_limit)
 
     def _one(
-        self, case: PlannedCase, kind: str, run_limit: float, worst: dict[str, float], *, all_schedules: bool
+        self, case: PlannedCase, kind: str, run_limit: float, tally: Tally, *, all_schedules: bool
     ) -> tuple[Expected, Finished, list[str]] | CaseFailure:
         bound, origin = case.bound, case.origin
         first = self._options(run_limit)
@@ -93,7 +105,7 @@ class CaseChecker:
         finished = self._run(bound, expected.inputs, first)
         if not isinstance(finished, Finished):
             return self._failure(finished, bound, kind, origin, first)
-        wrong = against_reference(self.spec, expected, finished.outputs, first.poison_seed, worst)
+        wrong = against_reference(self.spec, expected, finished.outputs, first.poison_seed, tally)
         if wrong is not None:
             return self._failure(wrong[0], bound, kind, origin, first, watch=wrong[1])
         checks = [
@@ -108,17 +120,40 @@ class CaseChecker:
             again = self._run(bound, expected.inputs, options)
             if not isinstance(again, Finished):
                 return self._failure(again, bound, kind, origin, options)
-            one, two = (finished.outputs, first), (again.outputs, options)
-            race = between_runs(self.spec, one, two, float_atomics=self.float_atomics)
-            if race is not None:
-                return self._failure(race[0], bound, kind, origin, first, other=options, watch=race[1])
-            wrong = against_reference(self.spec, expected, again.outputs, options.poison_seed, worst)
+            differs = self._differs(case, kind, expected, (finished.outputs, first), (again.outputs, options))
+            if differs is not None:
+                return differs
+            wrong = against_reference(self.spec, expected, again.outputs, options.poison_seed, tally)
             if wrong is not None:
                 return self._failure(wrong[0], bound, kind, origin, options, watch=wrong[1])
         checks.append("same result twice")
         if all_schedules and self.has_schedules:
             checks.append("same result in forward, reverse and random order of threads")
         return expected, finished, checks
+
+    def _differs(
+        self,
+        case: PlannedCase,
+        kind: str,
+        expected: Expected,
+        one: tuple[Mapping[str, Array], Options],
+        two: tuple[Mapping[str, Array], Options],
+    ) -> CaseFailure | None:
+        """Whether two runs that differ in order and poison disagree, and which of the two it is."""
+        race = between_runs(self.spec, one, two, unordered=self.unordered)
+        if race is None:
+            return None
+        first = one[1]
+        repeated = self._run(case.bound, expected.inputs, first)
+        other_poison = replace(first, poison_seed=two[1].poison_seed)
+        filled = self._run(case.bound, expected.inputs, other_poison)
+        if isinstance(repeated, Finished) and isinstance(filled, Finished):
+            steady = between_fillings(self.spec, one[0], repeated.outputs, unordered=self.unordered) is None
+            unwritten = between_fillings(self.spec, one[0], filled.outputs, unordered=self.unordered)
+            if steady and unwritten is not None:
+                found, watch = unwritten
+                return self._failure(found, case.bound, kind, case.origin, first, other=other_poison, watch=watch)
+        return self._failure(race[0], case.bound, kind, case.origin, first, other=two[1], watch=race[1])
 
     def _others(self, first: Options, *, all_schedules: bool) -> list[Options]:
         """How to run again."""

@@ -1,4 +1,4 @@
-"""What the text of the kernels under test shows: the numbers they compare with, and whether they use atomics."""
+"""What the text of the kernels under test shows: the numbers they compare with."""
 
 import re
 
@@ -8,7 +8,6 @@ from kernel_forge.spec.signature import kernel_name
 
 _NUMBER = re.compile(r"(?<![\w.])(?:\d+\.\d*|\.\d+|\d+)(?:[eE][-+]?\d+)?(?=[fFlLuU]*(?![\w.]))")
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
-_FLOAT_ATOMIC = re.compile(r"\batomic(?:Add|Exch|CAS|Min|Max)\w*\s*\(")
 
 
 def thresholds(spec: KernelSpec, source: SourceFile) -> tuple[float, ...]:
@@ -24,16 +23,6 @@ def thresholds(spec: KernelSpec, source: SourceFile) -> tuple[float, ...]:
                 found[value] = None
     ordered = sorted(found, key=lambda v: v.is_integer())  # fractions are no sizes of blocks
     return tuple(s * v for v in ordered for s in (1.0, -1.0))
-
-
-def has_float_atomics(spec: KernelSpec, source: SourceFile) -> bool:
-    """Whether sums may legitimately depend on the order of threads."""
-    launched = {kernel_name(launch.kernel) for launch in spec.launches}
-    text = source.text
-    for kernel in reversed(source.kernels):  # what other kernels of the file do excuses nothing here
-        if kernel.name not in launched:
-            text = text[: source.offset(kernel.range.start)] + text[source.offset(kernel.range.end) :]
-    return any(a.dtype.is_float for a in spec.outputs) and _FLOAT_ATOMIC.search(_COMMENT.sub(" ", text)) is not None
 
 
 def _bodies(spec: KernelSpec, source: SourceFile) -> str:

@@ -14,30 +14,51 @@ from kernel_forge.verify.inputs import Array
 
 @dataclass(frozen=True)
 class Comparison:
-    """``mismatch`` is None where everything fits; ``worst`` is the largest error as a fraction of the tolerance."""
+    """``mismatch`` is None where everything fits; ``worst`` is the largest error as a fraction of the tolerance.
+
+    ``compared`` elements were held against the reference, ``left_out`` ones were not.
+    """
 
     mismatch: Mismatch | None
     worst: float
+    compared: int = 0
+    left_out: int = 0
 
 
 def compare(
-    name: str, dtype: DType, got: Array, want: Array, tolerance: Array, *, poison_seed: int | None
+    name: str,
+    dtype: DType,
+    got: Array,
+    want: Array,
+    tolerance: Array,
+    *,
+    poison_seed: int | None,
+    overflow: Array | None = None,
 ) -> Comparison:
     """Compare ``got`` (in ``dtype``) with ``want`` (float64 or integers), both of the same shape.
 
-    A NaN fits a NaN only, an infinity the same infinity only; an infinite ``tolerance`` excludes an element.
+    A NaN fits a NaN only, an infinity the same infinity only; an infinite ``tolerance`` leaves an element out, and
+    ``overflow`` one that came out infinite or NaN. An element that still holds the poison is never left out.
     ``poison_seed`` is that of the run where the output began poisoned, to tell "never written" from "wrong".
     """
     if got.size == 0:
         return Comparison(None, 0.0)
     got_values, want_values, error = _errors(dtype, got, want)
+    error = np.where(_may_overflow(dtype, got_values, want_values, tolerance), 0.0, error)
+    left_out = np.broadcast_to(np.isinf(tolerance), got.shape)
+    if overflow is not None:
+        left_out = left_out | (overflow & ~np.isfinite(got_values))
+    unwritten = np.zeros(got.shape, bool)
+    if poison_seed is not None and dtype.is_float:
+        unwritten = left_out & _is_poison(dtype, got, poison_seed)
+    left_out = left_out & ~unwritten
     with np.errstate(all="ignore"):
-        wrong = ~(error <= tolerance)
+        wrong = (~(error <= tolerance) & ~left_out) | unwritten
         fraction = np.where(error == 0, 0.0, error / tolerance)
-    fraction = np.where(np.isinf(tolerance), 0.0, np.nan_to_num(fraction, nan=np.inf, posinf=np.inf))
-    wrong &= ~np.isinf(tolerance)
+    fraction = np.where(left_out, 0.0, np.nan_to_num(fraction, nan=np.inf, posinf=np.inf))
+    out = int(np.count_nonzero(left_out))
     if not wrong.any():
-        return Comparison(None, float(fraction.max()))
+        return Comparison(None, float(fraction.max()), got.size - out, out)
     first = int(np.flatnonzero(wrong)[0])
     index = tuple(int(i) for i in np.unravel_index(first, got.shape))
     kind = MismatchKind.WRONG_VALUE
@@ -62,7 +83,7 @@ def compare(
         max_relative=_max_relative(error, want_values, finite) if dtype.is_float else None,
         max_ulp=_max_ulp(error, want_values, finite, dtype) if dtype.is_float else None,
     )
-    return Comparison(replace(mismatch, message=describe(mismatch)), float(fraction.max()))
+    return Comparison(replace(mismatch, message=describe(mismatch)), float(fraction.max()), got.size - out, out)
 
 
 def describe(m: Mismatch) -> str:
@@ -73,11 +94,9 @@ def describe(m: Mismatch) -> str:
             return f"{m.count} of {m.total} elements of {m.output} are never written; first {where}"
         case MismatchKind.INSENSITIVE:
             return f"{m.output} does not change when the inputs do, though the reference does; first {where}"
-        case MismatchKind.INPUT_CHANGED:
-            return f"{m.output} is an input, but the kernel changed it; first {where}"
-        case MismatchKind.NOT_REPEATABLE:
-            values = f"{_show(m.expected)}, then {_show(m.got)}"
-            return f"{m.output} differs between two identical runs; first {where}: {values}"
+        case MismatchKind.UNWRITTEN_READ:
+            values = f"{_show(m.expected)} and {_show(m.got)} with two fillings of the fresh memory"
+            return f"{where} is computed from memory that was never written: {values}"
         case MismatchKind.WRONG_VALUE:
             detail = f"expected {_show(m.expected)}, got {_show(m.got)}"
             worst = (
@@ -112,6 +131,16 @@ def _errors(dtype: DType, got: Array, want: Array) -> tuple[Array, Array, Array]
     # The reference, correctly rounded, is always right: beyond the largest finite value that is an infinity.
     same = (np.isnan(a) & np.isnan(b)) | (a == b) | (np.isinf(a) & (a == representable(dtype, want)))
     return a, b, np.where(same, 0.0, error)
+
+
+def _may_overflow(dtype: DType, got: Array, want: Array, tolerance: Array) -> Array:
+    """Where an infinity is right because a value within the tolerance rounds to it."""
+    if not dtype.is_float:
+        return np.zeros(got.shape, bool)
+    with np.errstate(all="ignore"):
+        reach = np.where(got > 0, want + tolerance, want - tolerance)
+        found: Array = np.isinf(got) & np.isfinite(want) & np.isfinite(tolerance) & (representable(dtype, reach) == got)
+        return found
 
 
 def representable(dtype: DType, want: Array) -> Array:

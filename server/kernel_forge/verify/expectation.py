@@ -7,17 +7,18 @@ from typing import Any
 import numpy as np
 
 from kernel_forge.domain.dtypes import DType
+from kernel_forge.domain.finding import Finding
 from kernel_forge.domain.outcome import RunFailure, Unavailable
 from kernel_forge.domain.spec import BufferArg, KernelReference, KernelSpec
-from kernel_forge.domain.text import Location
 from kernel_forge.spec import BoundCase
 from kernel_forge.verify import tolerance as tolerances
 from kernel_forge.verify.exactness import Traced, trace_of
 from kernel_forge.verify.inputs import Array, Hints, InputsFailed, make_inputs
-from kernel_forge.verify.limits import TIME_LIMIT, ReferenceFailed, limits
+from kernel_forge.verify.limits import ReferenceFailed, limits
 from kernel_forge.verify.planning import reference_bound
 from kernel_forge.verify.references import Evaluator
 from kernel_forge.verify.runs import Finished
+from kernel_forge.verify.tolerance import Allowed, exactly
 
 RunKernel = Callable[[BoundCase, Mapping[str, Array]], Finished | RunFailure]
 """Runs the launches of a case on given inputs."""
@@ -31,7 +32,7 @@ class Expected:
     """Inputs, and per output what it must be and how far from it it may be."""
 
     reference: Mapping[str, Array]
-    tolerance: Mapping[str, Array]
+    tolerance: Mapping[str, Allowed]
     inputs: Mapping[str, Array]
 
 
@@ -47,20 +48,19 @@ class Expectations:
     def of(self, bound: BoundCase, kind: str, run: RunKernel) -> Expected | Unavailable:
         """Inputs, reference and tolerance of one case; Unavailable where the reference itself fails."""
         try:
-            with limits(TIME_LIMIT, None, "making the inputs"):
+            with limits(self.evaluator.time_left, None, "making the inputs"):
                 inputs = self._inputs(bound, kind)
             reference = self.evaluator.evaluate(bound, inputs)
-            tolerance = self._tolerance(bound, inputs, reference)
-        except (ReferenceFailed, InputsFailed) as error:
-            location: Location | None = getattr(error, "location", None)
-            return Unavailable(str(error), location)
-        for output in self.spec.outputs:
-            other = self.spec.references[output.name]
-            if isinstance(other, KernelReference):
-                made = self._from_kernel(bound, other, output.name, inputs, run)
-                if isinstance(made, Unavailable):
-                    return made
-                reference[output.name], tolerance[output.name] = made
+            tolerance = self._tolerance(bound, inputs, reference, troubled=self.evaluator.troubles.seen)
+            for output in self.spec.outputs:
+                other = self.spec.references[output.name]
+                if isinstance(other, KernelReference):
+                    made = self._from_kernel(bound, other, output.name, inputs, run)
+                    reference[output.name], tolerance[output.name] = made
+        except ReferenceFailed as error:
+            return Unavailable(str(error), error.location)
+        except InputsFailed as error:
+            return Unavailable(str(error))
         return Expected(reference, tolerance, inputs)
 
     def _inputs(self, bound: BoundCase, kind: str) -> dict[str, Array]:
@@ -91,13 +91,13 @@ class Expectations:
         )
 
     def _tolerance(
-        self, bound: BoundCase, inputs: Mapping[str, Array], reference: Mapping[str, Array]
-    ) -> dict[str, Array]:
+        self, bound: BoundCase, inputs: Mapping[str, Array], reference: Mapping[str, Array], *, troubled: bool
+    ) -> dict[str, Allowed]:
         if self.spec.tolerance is not None:
             return {
-                a.name: tolerances.fixed(self.spec.tolerance, reference[a.name])
+                a.name: tolerances.fixed(self.spec.tolerance, reference[a.name], troubled=troubled)
                 if a.dtype.is_float
-                else np.zeros(reference[a.name].shape)
+                else exactly(np.zeros(reference[a.name].shape))
                 for a in self.spec.outputs
                 if a.name in reference
             }
@@ -107,33 +107,42 @@ class Expectations:
             inputs,
             reference,
             lambda values, kind: self.evaluator.evaluate(bound, values, kind),
-            reduces=self.evaluator.reduces,
+            reduces=self.evaluator.reduces(bound, inputs),
+            troubled=troubled,
             seed=self._seed(bound, "tolerance"),
         )
 
     def _from_kernel(
         self, bound: BoundCase, reference: KernelReference, name: str, inputs: Mapping[str, Array], run: RunKernel
-    ) -> tuple[Array, Array] | Unavailable:
+    ) -> tuple[Array, Allowed]:
         """An output that another kernel gives; both sides round, so the tolerance covers two computations."""
+        place = reference.location
         other = reference_bound(self.spec, reference, bound)
-        finished = run(other, inputs)
-        if not isinstance(finished, Finished):
-            message = f"the reference kernel {reference.kernel} failed: {_text(finished)}"
-            return Unavailable(message, reference.location)
-        values = finished.outputs[name]
+
+        if isinstance(other, Finding):
+            raise ReferenceFailed(f"the reference kernel {reference.kernel} cannot be launched: {other.message}", place)
+        launched = other
+
+        def outputs(values: Mapping[str, Array]) -> Mapping[str, Array]:
+            self.evaluator.time_left  # noqa: B018 (raises when it is over)
+            finished = run(launched, values)
+            if not isinstance(finished, Finished):
+                raise ReferenceFailed(f"the reference kernel {reference.kernel} failed: {_text(finished)}", place)
+            return finished.outputs
+
+        values = outputs(inputs)[name]
         output = next(a for a in self.spec.outputs if a.name == name)
         if not output.dtype.is_float:
-            return values, np.zeros(values.shape)
+            return values, exactly(np.zeros(values.shape))
         if self.spec.tolerance is not None:
-            return values, tolerances.fixed(self.spec.tolerance, values)
+            return values, tolerances.fixed(self.spec.tolerance, values, troubled=False)
 
         def evaluate(moved: Mapping[str, Array], _kind: type[Any]) -> Mapping[str, Array]:
-            again = run(other, {n: moved[n].astype(inputs[n].dtype) for n in moved})
-            return {name: again.outputs[name] if isinstance(again, Finished) else values}
+            return {name: outputs({n: moved[n].astype(inputs[n].dtype) for n in moved})[name]}
 
         seed = self._seed(bound, "tolerance")
         allowed = tolerances.between_kernels(self.spec, bound, inputs, {name: values}, evaluate, seed=seed)
-        return values, 2 * allowed[name]
+        return values, exactly(2 * allowed[name])
 
     def _seed(self, bound: BoundCase, kind: str) -> int:
         words = [self.seed, *bound.sizes.values(), *kind.encode()]

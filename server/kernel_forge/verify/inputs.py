@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from kernel_forge.domain.dtypes import DType
-from kernel_forge.domain.errors import ExpressionError
+from kernel_forge.domain.errors import ExpressionError, UsageError
 from kernel_forge.domain.spec import (
     BufferArg,
     ConstantInit,
@@ -42,7 +42,7 @@ MAX_THRESHOLDS = 12
 _EDGE_STEPS = (32, 64, 128, 256, 512, 1024)
 
 
-class InputsFailed(Exception):
+class InputsFailed(UsageError):
     """The ``init`` of an argument cannot be carried out; the message says which and why."""
 
 

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 
+from kernel_forge.domain.errors import UsageError
 from kernel_forge.domain.text import Location
 
 TIME_LIMIT = 30.0
@@ -20,7 +21,7 @@ MEMORY_LIMIT = 4 << 30
 _PAGE = resource.getpagesize()
 
 
-class ReferenceFailed(Exception):
+class ReferenceFailed(UsageError):
     """The reference cannot be evaluated: its own fault, never a verdict about the kernel."""
 
     def __init__(self, message: str, location: Location | None) -> None:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 
 from kernel_forge.domain.finding import Finding
+from kernel_forge.domain.outcome import Unavailable
 from kernel_forge.domain.spec import Configuration, KernelReference, KernelSpec, Sizes
 from kernel_forge.spec import BoundCase, bind, edge_cases
 from kernel_forge.verify.inputs import KINDS
@@ -23,10 +24,11 @@ class PlannedCase:
     is_own: bool
 
 
-def plan(spec: KernelSpec, configuration: Configuration, seed: int) -> list[PlannedCase] | Finding:
-    """Every case, cheap first; ``seed`` draws some of the sizes.
+def plan(spec: KernelSpec, configuration: Configuration, seed: int) -> list[PlannedCase] | Finding | Unavailable:
+    """Every case: the cheapest own one, then the others, cheap first; ``seed`` draws some of the sizes.
 
-    Own cases must bind; generated ones that do not are left out.
+    Own cases must bind, for the kernel (else the Finding) and for every reference kernel (else Unavailable);
+    generated ones that do not are left out.
     """
     wanted: list[tuple[Sizes, str, bool]] = [(c, f"case {i + 1}", True) for i, c in enumerate(spec.cases)]
     wanted += [(s, origin, False) for s, origin in edge_cases(spec, configuration, limit_bytes=EDGE_BYTES, seed=seed)]
@@ -37,6 +39,11 @@ def plan(spec: KernelSpec, configuration: Configuration, seed: int) -> list[Plan
             if is_own:
                 return bound
             continue
+        problem = _reference_problem(spec, bound)
+        if problem is not None:
+            if is_own:
+                return problem
+            continue
         bounds.append((bound, origin, is_own))
     bounds.sort(key=lambda b: thread_count(b[0]) * max(1, largest_extent(b[0])))
     scheduled = _scheduled(bounds)
@@ -46,7 +53,19 @@ def plan(spec: KernelSpec, configuration: Configuration, seed: int) -> list[Plan
         if is_own:
             kinds = tuple(dict.fromkeys(("centred", "spikes", "one-signed", *_deciding(spec), *kinds)))
         planned.append(PlannedCase(bound, origin, kinds, i in scheduled, is_own))
-    return planned
+    first = next((c for c in planned if c.is_own), None)
+    return planned if first is None else [first, *(c for c in planned if c is not first)]
+
+
+def _reference_problem(spec: KernelSpec, bound: BoundCase) -> Unavailable | None:
+    """Why a reference kernel cannot be launched at these sizes."""
+    for reference in spec.references.values():
+        if isinstance(reference, KernelReference):
+            made = reference_bound(spec, reference, bound)
+            if isinstance(made, Finding):
+                message = f"the reference kernel {reference.kernel} cannot be launched: {made.message}"
+                return Unavailable(message, reference.location)
+    return None
 
 
 def _deciding(spec: KernelSpec) -> tuple[str, ...]:
@@ -66,10 +85,7 @@ def _scheduled(bounds: list[tuple[BoundCase, str, bool]]) -> set[int]:
     return chosen
 
 
-def reference_bound(spec: KernelSpec, reference: KernelReference, bound: BoundCase) -> BoundCase:
+def reference_bound(spec: KernelSpec, reference: KernelReference, bound: BoundCase) -> BoundCase | Finding:
     """``bound`` with the launches of a reference kernel in place of the spec's own."""
     other = replace(spec, launches=reference.launches)
-    made = bind(other, bound.sizes, bound.configuration)
-    if isinstance(made, Finding):
-        raise ValueError(made.message)
-    return made
+    return bind(other, bound.sizes, bound.configuration)

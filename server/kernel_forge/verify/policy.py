@@ -23,18 +23,20 @@ from kernel_forge.domain.outcome import (
     Unavailable,
     Verdict,
 )
-from kernel_forge.domain.spec import Configuration, KernelReference, KernelSpec
+from kernel_forge.domain.spec import BufferArg, Configuration, KernelReference, KernelSpec
 from kernel_forge.ports import Artifact, Device, DeviceInfo
 from kernel_forge.source import SourceFile
 from kernel_forge.spec import BoundCase
-from kernel_forge.verify.check_case import CaseChecker
-from kernel_forge.verify.code import has_float_atomics, thresholds
-from kernel_forge.verify.failure import CaseFailure
+from kernel_forge.verify.atomics import unordered_outputs
+from kernel_forge.verify.check_case import OUT_OF_TIME, CaseChecker
+from kernel_forge.verify.code import thresholds
+from kernel_forge.verify.failure import CaseHeld, CaseOpen, Tally
 from kernel_forge.verify.planning import PlannedCase, plan, reference_bound
 from kernel_forge.verify.references import Evaluator
 from kernel_forge.verify.runs import largest_extent, thread_count
 from kernel_forge.verify.shrinking import shrink
 
+COMPILE_LIMIT = 60.0
 EMULATED_CASE_BYTES = 256 << 20
 SMALL_RUN_LIMIT = 5.0
 LARGE_RUN_LIMIT = 15.0
@@ -49,12 +51,15 @@ class _State:
     info: DeviceInfo
     seed: int
     started: float
+    limit: float
     checks: list[str] = field(default_factory=list)
     skipped: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     cases: int = 0
     runs: int = 0
-    worst: dict[str, float] = field(default_factory=dict)
+    tally: Tally = field(default_factory=Tally)
+    undecided: dict[str, str] = field(default_factory=dict)
+    """Own cases that were not decided, with the reason: without them nothing is verified."""
 
     def verdict(self, outcome: Outcome, case: CaseId | None = None) -> Verdict:
         return Verdict(
@@ -84,23 +89,26 @@ def verify(
     time_limit: float = 120.0,
     include_dirs: tuple[str, ...] = (),
     defines: Mapping[str, str] | None = None,
-    flags: tuple[str, ...] = (),
 ) -> Verdict:
     """Differential verification of one kernel at one configuration (default: the defaults in the source).
 
     The same ``seed`` repeats the same inputs and order; None draws a fresh one. ``time_limit`` (seconds) bounds
-    the whole: cases that do not fit into it are named in ``Verdict.skipped``.
+    the whole, compiling and the reference included: generated cases that do not fit into it are named in
+    ``Verdict.skipped``; an own case that does not is no pass (Unavailable).
     """
     chosen = {**spec.default_configuration, **(configuration or {})}
     master = int(np.random.SeedSequence().generate_state(1)[0]) if seed is None else seed % 2**32
-    state = _State(spec, chosen, device.info(), master, time.monotonic())
+    state = _State(spec, chosen, device.info(), master, time.monotonic(), time_limit)
     if state.info.unavailable is not None:
         return state.verdict(Unavailable(state.info.unavailable))
     cases = plan(spec, chosen, master)
     if isinstance(cases, Finding):
         return state.verdict(LaunchFailed("configuration", cases.message))
+    if isinstance(cases, Unavailable):
+        return state.verdict(cases)
+    deadline = state.started + time_limit
     report(Progress(f"compiling {spec.kernel}", 0, len(cases) + 1))
-    artifact = _compile(spec, source, device, cases[0].bound, include_dirs, defines or {}, flags)
+    artifact = _compile(spec, source, device, cases[0].bound, include_dirs, defines or {}, deadline)
     if not isinstance(artifact, Artifact):
         return state.verdict(artifact)
     state.notes.extend(m.message for m in artifact.messages if m.severity == "note")
@@ -110,12 +118,12 @@ def verify(
         spec,
         device,
         artifact,
-        Evaluator.of(spec),
-        float_atomics=has_float_atomics(spec, source),
+        Evaluator.of(spec, deadline),
+        unordered=unordered_outputs(spec, source, include_dirs),
         seed=master,
         thresholds=thresholds(spec, source),
     )
-    return _check_all(state, checker, cases, report, time_limit)
+    return _check_all(state, checker, cases, report, deadline)
 
 
 def _compile(
@@ -125,14 +133,18 @@ def _compile(
     bound: BoundCase,
     include_dirs: tuple[str, ...],
     defines: Mapping[str, str],
-    flags: tuple[str, ...],
+    deadline: float,
 ) -> Artifact | CompileFailed | Unavailable:
     kernels: dict[str, None] = dict.fromkeys(bound.kernels)
     for reference in spec.references.values():
         if isinstance(reference, KernelReference):
-            for name in reference_bound(spec, reference, bound).kernels:
-                kernels[name] = None
-    symbols = tuple(a.name for a in spec.args if getattr(a, "is_symbol", False))
+            other = reference_bound(spec, reference, bound)
+            if isinstance(other, BoundCase):  # else the plan has left it out
+                kernels.update(dict.fromkeys(other.kernels))
+    symbols = tuple(a.name for a in spec.args if isinstance(a, BufferArg) and a.is_symbol)
+    left = deadline - time.monotonic()
+    if left <= 0:
+        return Unavailable("the time limit of the verification was reached before the kernel was compiled")
     return device.compile(
         CompileRequest(
             path=source.path,
@@ -141,7 +153,7 @@ def _compile(
             symbols=symbols,
             defines={**defines, **bound.defines},
             include_dirs=include_dirs,
-            flags=flags,
+            time_limit=min(COMPILE_LIMIT, left),
         )
     )
 
@@ -155,50 +167,100 @@ def _note_tolerance(state: _State) -> None:
         )
 
 
+@dataclass(frozen=True)
+class _Measured:
+    """The last run that took measurable time."""
+
+    seconds: float
+    threads: int
+    extent: int
+
+
 def _check_all(
-    state: _State, checker: CaseChecker, cases: list[PlannedCase], report: Report, time_limit: float
+    state: _State, checker: CaseChecker, cases: list[PlannedCase], report: Report, deadline: float
 ) -> Verdict:
-    deadline = state.started + time_limit
+    half = (state.started + deadline) / 2
     unavailable: Unavailable | None = None
-    timed: tuple[float, int, int] | None = None  # seconds, threads, extent of the last measured run
-    for i, case in enumerate(cases):
+    measured: _Measured | None = None
+    waiting = list(cases)
+    postponed: set[str] = set()
+    while waiting:
+        case = _next(waiting, hurried=time.monotonic() > half)
         label = _label(case)
-        report(Progress(f"{state.spec.kernel}: {label}", i + 1, len(cases) + 1))
-        reason = _too_large(state, case, timed, deadline)
+        report(Progress(f"{state.spec.kernel}: {label}", len(cases) - len(waiting), len(cases) + 1))
+        reason = _too_large(state, case, measured, deadline)
         if reason is not None:
-            state.skipped[label] = reason
+            _leave_out(state, case, reason)
             continue
-        limit = min(LARGE_RUN_LIMIT if timed is not None else SMALL_RUN_LIMIT, max(1.0, deadline - time.monotonic()))
-        result = checker.check(case, limit)
+        limit = min(LARGE_RUN_LIMIT if measured else SMALL_RUN_LIMIT, max(1.0, deadline - time.monotonic()))
+        result = checker.check(case, limit, deadline)
         state.runs += checker.take_runs()
-        if isinstance(result, CaseFailure):
-            if isinstance(result.outcome, Unavailable):
-                unavailable = unavailable or result.outcome
-                if result.about_reference or not case.is_own:
-                    return state.verdict(result.outcome, result.case)
-                state.skipped[label] = result.outcome.reason
-                continue
-            if isinstance(result.outcome, TimedOut) and _explained_by_size(state, case, timed, limit):
-                state.skipped[label] = f"too large to run in {limit:.0f} s on this device ({state.info.basis})"
-                continue
-            report(Progress(f"{state.spec.kernel}: finding the smallest failing case", i + 1, len(cases) + 1))
-            smallest = shrink(checker, case, result, deadline)
-            state.runs += checker.take_runs()
-            explained = checker.explain(smallest)
+        if isinstance(result, CaseOpen):
+            _leave_out(state, case, result.reason)
+        elif isinstance(result, CaseHeld):
+            measured = _take(state, case, result) or measured
+        elif isinstance(result.outcome, Unavailable):
+            unavailable = unavailable or result.outcome
+            if result.about_reference or not case.is_own:
+                return state.verdict(result.outcome, result.case)
+            _leave_out(state, case, result.outcome.reason)
+        elif isinstance(result.outcome, TimedOut) and waiting and measured is None and label not in postponed:
+            postponed.add(label)  # smaller cases tell whether it is the size
+            waiting.append(case)
+        elif isinstance(result.outcome, TimedOut) and _explained_by_size(state, case, measured, limit):
+            _leave_out(state, case, f"too large to run in {limit:.0f} s on this device ({state.info.basis})")
+        else:
+            report(Progress(f"{state.spec.kernel}: finding the smallest failing case", len(cases), len(cases) + 1))
+            explained = checker.explain(shrink(checker, case, result, deadline))
             state.runs += checker.take_runs()
             return state.verdict(explained.outcome, explained.case)
-        state.cases += 1
-        if result.seconds > 0:
-            timed = (result.seconds, thread_count(case.bound), largest_extent(case.bound))
-        for name, fraction in result.worst.items():
-            state.worst[name] = max(state.worst.get(name, 0.0), fraction)
-        state.checks.extend(result.checks)
-        state.notes.extend(result.notes)
-    if state.cases == 0:
-        return state.verdict(unavailable or Unavailable("no case could be run on this device"))
+    return _sum_up(state, sum(c.is_own for c in cases), unavailable)
+
+
+def _next(waiting: list[PlannedCase], *, hurried: bool) -> PlannedCase:
+    """Takes the next case; once half the time is over the spec's own cases go first, as nothing passes without them."""
+    own = next((i for i, c in enumerate(waiting) if c.is_own), None)
+    return waiting.pop(own if hurried and own is not None else 0)
+
+
+def _leave_out(state: _State, case: PlannedCase, reason: str) -> None:
+    state.skipped[_label(case)] = reason
+    if case.is_own:
+        state.undecided[_label(case)] = reason
+
+
+def _take(state: _State, case: PlannedCase, held: CaseHeld) -> _Measured | None:
+    state.cases += 1
+    state.tally.merge(held.tally)
+    state.checks.extend(held.checks)
+    state.notes.extend(held.notes)
+    if held.seconds <= 0:
+        return None
+    return _Measured(held.seconds, thread_count(case.bound), largest_extent(case.bound))
+
+
+def _sum_up(state: _State, own: int, unavailable: Unavailable | None) -> Verdict:
+    """A pass only where every own case was decided, and every output compared somewhere."""
+    for name, count in state.tally.left_out.items():
+        if count:
+            total = count + state.tally.compared[name]
+            state.notes.append(
+                f"{count} of {total} elements of {name} were not compared: the reference overflows there"
+            )
+    if state.undecided:
+        label, reason = next(iter(state.undecided.items()))
+        if unavailable is not None and own == 1:
+            return state.verdict(unavailable)
+        within = f" within the limit of {state.limit:g} s" if reason == OUT_OF_TIME else ""
+        done = own - len(state.undecided)
+        message = f"only {done} of {own} cases could be run{within}; {label}: {reason}"
+        return state.verdict(Unavailable(message, None if unavailable is None else unavailable.location))
+    never = next((a.name for a in state.spec.outputs if not state.tally.compared.get(a.name)), None)
+    if never is not None:
+        return state.verdict(unavailable or Unavailable(f"no element of {never} was compared in any case"))
     if not state.info.has_schedules:
         state.skipped["orders of threads"] = "this device cannot choose the order"
-    return state.verdict(Passed(state.cases, state.runs, dict(state.worst)))
+    return state.verdict(Passed(state.cases, state.runs, dict(state.tally.worst)))
 
 
 def _label(case: PlannedCase) -> str:
@@ -207,30 +269,28 @@ def _label(case: PlannedCase) -> str:
 
 
 def _bytes(bound: BoundCase, spec: KernelSpec) -> int:
-    return sum(bound.count(a.name) * a.dtype.itemsize for a in spec.args if hasattr(a, "shape"))
+    return sum(bound.count(a.name) * a.dtype.itemsize for a in spec.args if isinstance(a, BufferArg))
 
 
-def _too_large(state: _State, case: PlannedCase, timed: tuple[float, int, int] | None, deadline: float) -> str | None:
+def _too_large(state: _State, case: PlannedCase, measured: _Measured | None, deadline: float) -> str | None:
     left = deadline - time.monotonic()
     if left <= 0:
-        return "the time limit of the verification was reached before it"
+        return OUT_OF_TIME
     if state.info.basis != "emulated":
         return None
     size = _bytes(case.bound, state.spec)
     if size > EMULATED_CASE_BYTES:
         return f"{size >> 20} MiB of buffers; emulation is limited to {EMULATED_CASE_BYTES >> 20} MiB"
-    if timed is not None:
-        seconds, threads, _ = timed
-        predicted = seconds * thread_count(case.bound) / max(1, threads)
+    if measured is not None:
+        predicted = measured.seconds * thread_count(case.bound) / max(1, measured.threads)
         if predicted > min(LARGE_RUN_LIMIT, left):
             return f"about {predicted:.0f} s to emulate, judged by smaller cases; verify it on a GPU"
     return None
 
 
-def _explained_by_size(state: _State, case: PlannedCase, timed: tuple[float, int, int] | None, limit: float) -> bool:
+def _explained_by_size(state: _State, case: PlannedCase, measured: _Measured | None, limit: float) -> bool:
     """Whether a time-out can be the size's fault: smaller cases ended, and their time grows to it."""
-    if timed is None or state.cases == 0:
+    if measured is None or state.cases == 0:
         return False
-    seconds, threads, extent = timed
-    growth = thread_count(case.bound) / max(1, threads) * largest_extent(case.bound) / max(1, extent)
-    return seconds * growth > limit / 4
+    threads = thread_count(case.bound) / max(1, measured.threads)
+    return measured.seconds * threads * largest_extent(case.bound) / max(1, measured.extent) > limit / 4

@@ -1,9 +1,11 @@
 """What the outputs must be: the reference, evaluated in float64 (or, to learn its own error, in the kernel's type)."""
 
 import inspect
+import math
+import time
 import traceback
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import CodeType
 from typing import Any
@@ -25,61 +27,74 @@ from kernel_forge.spec.numpy_expression import NumpyExpression, python_name
 from kernel_forge.verify.exactness import Traced
 from kernel_forge.verify.inputs import Array
 from kernel_forge.verify.limits import TIME_LIMIT, ReferenceFailed, limits, too_much
+from kernel_forge.verify.reductions import Watch, Watched, lost, reduces
 
-_REDUCING = [
-    "sum",
-    "mean",
-    "dot",
-    "matmul",
-    "einsum",
-    "prod",
-    "cumsum",
-    "cumprod",
-    "var",
-    "std",
-    "norm",
-    "average",
-    "inner",
-    "vdot",
-    "vecdot",
-    "tensordot",
-    "convolve",
-    "correlate",
-    "trace",
-    "nansum",
-    "trapezoid",
-    "accumulate",
-    "reduce",
-    "logaddexp",
-    "fft",
-    "cov",
-    "median",
-    "@",
-]
+
+@dataclass
+class Troubles:
+    """Whether the last evaluation overflowed or made NaN of numbers: what is not finite is then not deliberate."""
+
+    seen: bool = False
+
+    def note(self, _kind: str, _flag: int) -> None:
+        """Called by NumPy."""
+        self.seen = True
 
 
 @dataclass(frozen=True)
 class Evaluator:
     """Evaluates the Python references of a spec.
 
-    ``reduces`` tells whether some reference may add up many terms.
+    ``deadline`` (of ``time.monotonic``) ends every evaluation; no single one takes longer than :data:`TIME_LIMIT`.
     """
 
     spec: KernelSpec
     loaded: dict[tuple[str, str], Callable[..., Any]]
+    deadline: float = math.inf
+    troubles: Troubles = field(default_factory=Troubles)
 
     @staticmethod
-    def of(spec: KernelSpec) -> "Evaluator":
+    def of(spec: KernelSpec, deadline: float = math.inf) -> "Evaluator":
         """The evaluator of ``spec``; files are read when first needed and once per evaluator."""
-        return Evaluator(spec, {})
+        return Evaluator(spec, {}, deadline)
 
     @property
-    def reduces(self) -> bool:
-        """Whether results can be sums of many terms, as far as the text shows (functions: assumed)."""
-        return any(
-            not isinstance(r, ExpressionReference) or any(word in r.text for word in _REDUCING)
-            for r in self.spec.references.values()
-        )
+    def time_left(self) -> float:
+        """Seconds for the next evaluation.
+
+        Raises:
+            ReferenceFailed: the time of the whole verification is over.
+        """
+        left = self.deadline - time.monotonic()
+        if left <= 0:
+            raise ReferenceFailed("the time limit of the verification was reached", None)
+        return min(TIME_LIMIT, left)
+
+    def reduces(self, bound: BoundCase, inputs: Mapping[str, Array]) -> bool:
+        """Whether results can be sums of many terms: by the calls of expressions, by watching functions run once.
+
+        A function whose arithmetic cannot be watched counts as one that reduces.
+        """
+        found = False
+        seen: set[tuple[str, str]] = set()
+        for reference in self.spec.references.values():
+            if isinstance(reference, ExpressionReference):
+                found = found or reduces(reference.text)
+            elif isinstance(reference, FunctionReference) and (reference.path, reference.function) not in seen:
+                seen.add((reference.path, reference.function))
+                found = found or self._function_reduces(reference, bound, inputs)
+        return found
+
+    def _function_reduces(self, reference: FunctionReference, bound: BoundCase, inputs: Mapping[str, Array]) -> bool:
+        watch = Watch()
+        environment = self._environment(bound, inputs, np.float64)
+        watched = {n: Watched.of(v, watch) if isinstance(v, np.ndarray) else v for n, v in environment.items()}
+        try:
+            with limits(self.time_left, reference.location), np.errstate(all="ignore"):
+                return lost(self._call(reference, watched)) or watch.reduces
+        except ReferenceFailed:
+            self.time_left  # noqa: B018 (the end of all time is told; else it wants plain arrays)
+            return True
 
     def evaluate(
         self, bound: BoundCase, inputs: Mapping[str, Array], float_type: type[np.floating[Any]] = np.float64
@@ -93,12 +108,13 @@ class Evaluator:
         """
         environment = self._environment(bound, inputs, float_type)
         results: dict[str, Array] = {}
+        self.troubles.seen = False
         from_functions: dict[tuple[str, str], Any] = {}
         for output in self.spec.outputs:
             reference = self.spec.references[output.name]
             if isinstance(reference, KernelReference):
                 continue
-            with limits(TIME_LIMIT, reference.location):
+            with limits(self.time_left, reference.location), self._watching():
                 if isinstance(reference, ExpressionReference):
                     raw = self._expression(reference, environment)
                 else:
@@ -108,6 +124,9 @@ class Evaluator:
                     raw = self._pick(from_functions[key], output, reference)
             results[output.name] = _shaped(raw, output, bound.shapes[output.name], reference)
         return results
+
+    def _watching(self) -> np.errstate:
+        return np.errstate(divide="ignore", under="ignore", over="call", invalid="call", call=self.troubles.note)
 
     def load(self, path: str, function: str) -> Callable[..., Any]:
         """A function of a Python file beside the source, read fresh.
@@ -128,7 +147,7 @@ class Evaluator:
         for name, value in bound.scalars.items():
             environment[name] = _scalar(self.spec, name, value)
         for name, array in inputs.items():
-            environment[name] = _widened(array, float_type)
+            environment[name] = _widened(array, float_type) if isinstance(array, np.ndarray) else array
         return environment
 
     def _expression(self, reference: ExpressionReference, environment: Mapping[str, Any]) -> Any:
@@ -159,8 +178,7 @@ class Evaluator:
             passed = {n: environment[n] for n in parameters if n in environment}
         copies = {n: v.copy() if isinstance(v, np.ndarray) else v for n, v in passed.items()}
         try:
-            with np.errstate(all="ignore"):
-                return function(**copies)
+            return function(**copies)
         except ReferenceFailed:
             raise
         except MemoryError as error:
@@ -203,14 +221,14 @@ def _widened(array: Array, float_type: type[np.floating[Any]]) -> Array:
         return array.astype(float_type)
     if array.dtype.kind == "u" and array.dtype.itemsize == 8:
         return array.copy()
-    return array.astype(bool) if array.dtype.kind == "b" else array.astype(np.int64)
+    return array.copy() if array.dtype.kind == "b" else array.astype(np.int64)
 
 
 def _shaped(raw: Any, output: BufferArg, shape: tuple[int, ...], reference: Reference) -> Array:
     if isinstance(raw, Traced):
         raw.record.reached.add(output.name)
     try:
-        array = np.asarray(raw)
+        array = np.asarray(raw)  # also takes the place of every class of ours
     except Exception as error:
         raise ReferenceFailed(f"the reference of {output.name} is no array: {error}", reference.location) from error
     if array.dtype.kind not in "fiub" and array.dtype.name != "bfloat16":

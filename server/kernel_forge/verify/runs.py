@@ -27,7 +27,6 @@ class Finished:
 
     outputs: Mapping[str, Array]
     seconds: float
-    text: str
     watch_hit: WatchHit | None
 
 
@@ -57,7 +56,7 @@ def run(
     if not isinstance(outcome, Ran):
         return outcome
     outputs = {a.name: outcome.contents[a.name].reshape(bound.shapes[a.name]) for a in spec.outputs}
-    return Finished(outputs, outcome.seconds, outcome.text, outcome.watch_hit)
+    return Finished(outputs, outcome.seconds, outcome.watch_hit)
 
 
 def _buffer(arg: BufferArg, bound: BoundCase, inputs: Mapping[str, Array]) -> Buffer:

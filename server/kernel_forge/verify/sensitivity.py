@@ -10,16 +10,19 @@ from kernel_forge.verify.cancellation import Expanding, Expansion
 from kernel_forge.verify.exactness import Traced, trace_of
 from kernel_forge.verify.inputs import Array
 from kernel_forge.verify.limits import ReferenceFailed
+from kernel_forge.verify.rounding import Working, all_alike, at_random, to_type
 
 EPSILON = 2.0**-20
 RANDOM_DRAWS = 8
+INTEGER_DRAWS = 4
 OWN_DRAWS = 3
 SUM_DRAWS = 4
 FLIP_DRAWS = 6
 TIE_DRAWS = 40
 Values = Mapping[str, Array]
-Evaluate = Callable[[Values, type[Any]], Values]
-"""(inputs, float type) -> outputs; evaluates the reference."""
+Scalars = Mapping[str, float]
+Evaluate = Callable[[Mapping[str, Any], type[Any]], Values]
+"""(inputs, float type) -> outputs; evaluates the reference. A float scalar among the inputs replaces the case's own."""
 
 
 def is_float(array: Array) -> bool:
@@ -75,15 +78,13 @@ def changes(moved: Values, reference: Values) -> dict[str, Array]:
     return found
 
 
-def spread(inputs: Values, reference: Values, evaluate: Evaluate, seed: int) -> dict[str, Array]:
-    """S_random + S_same of the model, element by element."""
+def spread(inputs: Values, scalars: Scalars, reference: Values, evaluate: Evaluate, seed: int) -> dict[str, Array]:
+    """S_random + S_same of the model, element by element; ``scalars`` are the float arguments passed by value."""
     rng = np.random.default_rng([seed, 0x70])
     squares = {n: np.zeros(r.shape) for n, r in reference.items()}
     same = {n: np.zeros(r.shape) for n, r in reference.items()}
     floats = [n for n, a in inputs.items() if is_float(a) and a.size]
-    if not floats:
-        return same
-    for _ in range(RANDOM_DRAWS):
+    for _ in range(RANDOM_DRAWS if floats else 0):
         moved = {n: moved_by(inputs[n], EPSILON, rng) if n in floats else inputs[n] for n in inputs}
         for name, change in changes(evaluate(moved, np.float64), reference).items():
             squares[name] += (change / EPSILON) ** 2
@@ -91,16 +92,46 @@ def spread(inputs: Values, reference: Values, evaluate: Evaluate, seed: int) -> 
         moved = {n: a * (1 + EPSILON) if n == which else a for n, a in inputs.items()}
         for name, change in changes(evaluate(moved, np.float64), reference).items():
             same[name] += change / EPSILON
-    return {n: np.sqrt(squares[n] / RANDOM_DRAWS) + same[n] for n in reference}
+    for which, value in scalars.items():
+        for name, change in changes(evaluate({**inputs, which: value * (1 + EPSILON)}, np.float64), reference).items():
+            same[name] += change / EPSILON
+    converted = _converted(inputs, reference, evaluate, rng)
+    return {n: np.sqrt(squares[n] / RANDOM_DRAWS) + same[n] + converted[n] for n in reference}
+
+
+def _converted(inputs: Values, reference: Values, evaluate: Evaluate, rng: np.random.Generator) -> dict[str, Array]:
+    """S_random + S_same where it is the first float results of integer inputs that are moved."""
+    squares = {n: np.zeros(r.shape) for n, r in reference.items()}
+    same = {n: np.zeros(r.shape) for n, r in reference.items()}
+    for draw in range(INTEGER_DRAWS + 1):
+        finish = at_random(EPSILON, rng) if draw else all_alike(EPSILON)
+        moved = {n: Working.of(a, finish) if a.dtype.kind in "iu" else a for n, a in inputs.items()}
+        try:
+            found = changes(evaluate(moved, np.float64), reference)
+        except ReferenceFailed:  # the reference wants plain arrays; it held with those
+            break
+        if not finish.used:
+            break
+        for name, change in found.items():
+            if draw:
+                squares[name] += (change / EPSILON) ** 2
+            else:
+                same[name] += change / EPSILON
+    return {n: np.sqrt(s / INTEGER_DRAWS) + same[n] for n, s in squares.items()}
 
 
 def own_error(
-    inputs: Values, reference: Values, evaluate: Evaluate, narrow: type[Any], u: float, seed: int
-) -> dict[str, Array]:
-    """Largest error of the reference in the kernel's own type; infinite where that overflows."""
+    inputs: Values, reference: Values, evaluate: Evaluate, narrow: type[Any], own: Any, u: float, seed: int
+) -> tuple[dict[str, Array], dict[str, Array]]:
+    """Largest error of the reference in the kernel's own type, and where that is not finite though the reference is.
+
+    ``own`` is the type results are rounded to, ``narrow`` the one NumPy computes in (wider where it has no functions
+    for the own one).
+    """
     worst = {n: np.zeros(r.shape) for n, r in reference.items()}
+    overflow = {n: np.zeros(r.shape, bool) for n, r in reference.items()}
     if narrow is np.float64:
-        return worst
+        return worst, overflow
     rng = np.random.default_rng([seed, 0x0E])
     for draw in range(OWN_DRAWS):
         moved = {
@@ -108,14 +139,27 @@ def own_error(
         }
         wide = {n: a.astype(np.float64) if is_float(a) else a for n, a in moved.items()}
         exact = reference if draw == 0 else evaluate(wide, np.float64)
-        rounded = evaluate(moved, narrow)
+        rounded = _rounded(moved, evaluate, narrow, own)
         for name in reference:
             a, b = rounded[name].astype(np.float64), exact[name].astype(np.float64)
             with np.errstate(all="ignore"):
                 error = np.abs(a - b)
-            error = np.where(np.isfinite(b) & ~np.isfinite(a), np.inf, np.nan_to_num(error, nan=0.0, posinf=np.inf))
-            worst[name] = np.maximum(worst[name], error)
-    return worst
+            overflow[name] |= np.isfinite(b) & ~np.isfinite(a)
+            worst[name] = np.maximum(worst[name], np.where(np.isfinite(error), error, 0.0))
+    return worst, overflow
+
+
+def _rounded(inputs: Values, evaluate: Evaluate, narrow: type[Any], own: Any) -> Values:
+    """The reference with every result rounded: by NumPy where it computes in the type, else after each ufunc."""
+    finish = to_type(own, narrow)
+    by_hand = own is not narrow
+    marked = {
+        n: Working.of(a, finish) if a.dtype.kind in "iu" or (by_hand and is_float(a)) else a for n, a in inputs.items()
+    }
+    try:
+        return evaluate(marked, narrow)
+    except ReferenceFailed:  # the reference wants plain arrays; it held with those
+        return evaluate(inputs, narrow)
 
 
 def expanded(inputs: Values, reference: Values, evaluate: Evaluate, share: float) -> dict[str, Array]:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Set
 from dataclasses import replace
 
 from kernel_forge.domain.finding import Finding
-from kernel_forge.domain.outcome import Mismatch, TimedOut
+from kernel_forge.domain.outcome import BarrierDivergence, LaunchFailed, MemoryFault, Mismatch, TimedOut
 from kernel_forge.domain.spec import Sizes
 from kernel_forge.spec import bind, is_legal
 from kernel_forge.verify.check_case import CaseChecker
@@ -34,14 +34,14 @@ def shrink(checker: CaseChecker, case: PlannedCase, failure: CaseFailure, deadli
             if attempts >= MAX_ATTEMPTS or time.monotonic() > end:
                 return best
             tried.add(tuple(sizes.values()))
-            if not is_legal(checker.spec, sizes):
+            if not is_legal(checker.spec, sizes, best.bound.configuration):
                 continue
             bound = bind(checker.spec, sizes, best.bound.configuration)
             if isinstance(bound, Finding):
                 continue
             attempts += 1
             smaller = replace(case, bound=bound, kinds=(best.kind,), is_own=True)
-            result = checker.check(smaller, best.options.time_limit)
+            result = checker.check(smaller, best.options.time_limit, end)
             if isinstance(result, CaseFailure) and _same_kind(result, failure):
                 best = replace(result, case=replace(result.case, origin=f"shrunk from {case.origin}"))
                 progress = True
@@ -69,4 +69,7 @@ def _same_kind(a: CaseFailure, b: CaseFailure) -> bool:
         return False
     if isinstance(a.outcome, Mismatch) and isinstance(b.outcome, Mismatch):
         return a.outcome.kind is b.outcome.kind and a.outcome.output == b.outcome.output
-    return getattr(a.outcome, "kind", None) == getattr(b.outcome, "kind", None)
+    failures = (LaunchFailed, MemoryFault, BarrierDivergence)
+    if isinstance(a.outcome, failures) and isinstance(b.outcome, failures):
+        return a.outcome.kind == b.outcome.kind
+    return True

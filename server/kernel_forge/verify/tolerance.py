@@ -7,7 +7,11 @@ Carlo arithmetic (Parker 1997) applied to the reference as a black box:
 
 * ``S_random``: root mean square, over several draws, of the change when every input element is multiplied by
   1 + eps or 1 - eps at random, divided by eps;
-* ``S_same``: sum, over the inputs, of the change when one whole input is multiplied by 1 + eps.
+* ``S_same``: sum, over the inputs, of the change when one whole input is multiplied by 1 + eps. Float scalars are
+  inputs like any other: fl(p * theta) = p * theta * (1 + d) is the exact product for theta * (1 + d).
+
+Integers are exact, but their first float result is not (sqrtf((float)i) rounds): that result is an input in the sense
+of both, moved by 1 +- eps element by element and by 1 + eps as a whole (see :mod:`.rounding`).
 
 For a sum of n terms, S_random is the root of the sum of squares and S_same the absolute sum. Accumulating in
 working precision u in any order errs by about u * sqrt(n) * (S_random + S_same) with overwhelming probability
@@ -31,15 +35,20 @@ With u_widest the unit roundoff of the widest float type among the arguments, u_
 float32 (half kernels are expected to accumulate in float32, and C is C_HALF for them where the reference reduces),
 u_out that of the output. ``own`` is the largest error,
 over a few draws of inputs moved by one rounding, of the reference evaluated in that widest type: it shows cancellation
-inside the formula, which perturbing inputs does not. Elements where the reference, evaluated in the kernel's type,
-overflows are not compared (tolerance infinite).
+inside the formula, which perturbing inputs does not. NumPy has no functions for bfloat16 and promotes integers to
+float64, so there every result of a ufunc is rounded by hand (:mod:`.rounding`).
+
+Where the reference overflows in the kernel's type, ``own`` says nothing: the other terms hold for what is finite, and
+inf or NaN is accepted too, as the honest kernel overflows there. Such elements are not compared, and counted.
 
 ``expansion`` is what the output moves by when every sum of squared differences inside the reference, such as a
 variance, moves by the accumulation error of the sum of the squares themselves (see :mod:`.cancellation`): kernels that
 compute E[x^2] - E[x]^2 are honest, and where the mean dwarfs the deviation that formula errs far more than any rounding
 of the inputs shows (layer norm of two columns is +-1 whatever they are). Elements where that makes the reference
-infinite or NaN are not compared. It says nothing about a kernel that takes the root of a variance below zero: NaN is
-reported, with one column and large inputs too.
+infinite or NaN are not compared (tolerance infinite), and counted. So are those where the reference itself is not
+finite, unless it got there without overflow or invalid operation: an infinity that was written down must be matched.
+It says nothing about a kernel that takes the root of a variance below zero: NaN is reported, with one column and large
+inputs too.
 
 Where the reference computes without rounding (see :mod:`.exactness`: it compares, selects, adds numbers of few bits),
 the kernel must too: integers are exact, and a threshold met exactly counts as what the reference says. Where the
@@ -58,7 +67,7 @@ import ml_dtypes
 import numpy as np
 
 from kernel_forge.domain.dtypes import DType
-from kernel_forge.domain.spec import BufferArg, KernelSpec, Role, Tolerance
+from kernel_forge.domain.spec import BufferArg, KernelSpec, Role, ScalarArg, Tolerance
 from kernel_forge.spec import BoundCase
 from kernel_forge.verify.inputs import Array
 from kernel_forge.verify.sensitivity import (
@@ -82,6 +91,15 @@ C_HALF = 2.0
 R = 4.0
 E = 4.0
 D = 4.0
+
+
+@dataclass(frozen=True)
+class Allowed:
+    """Per element the largest accepted error (infinite: not compared), and whether inf or NaN is accepted as well."""
+
+    error: Array
+    overflow: Array
+
 
 _NUMPY_FLOAT: Mapping[DType, type[Any]] = {
     DType.FLOAT16: np.float16,
@@ -132,52 +150,56 @@ def derive(
     evaluate: Evaluate,
     *,
     reduces: bool,
+    troubled: bool,
     seed: int,
-) -> dict[str, Array]:
+) -> dict[str, Allowed]:
     """Output -> largest accepted |got - reference| for each element (float64, infinite where not compared).
 
-    ``inputs`` are in the arguments' own types, ``reference`` is the float64 result at them.
+    ``inputs`` are in the arguments' own types, ``reference`` is the float64 result at them; ``troubled`` tells that
+    making it something overflowed.
     """
     s = scales(spec, bound, reduces=reduces)
     wide = {n: a.astype(np.float64) if is_float(a) else a for n, a in inputs.items()}
     narrow = _NUMPY_FLOAT[s.widest]
     if narrow is np.float16 and s.length > 1:
         narrow = np.float32  # half kernels are expected to accumulate in float32
+    own_type = ml_dtypes.bfloat16 if s.widest is DType.BFLOAT16 and s.length <= 1 else narrow
+    scalars = {a.name: _value(a, bound) for a in spec.args if isinstance(a, ScalarArg) and a.dtype.is_float}
     growth = _growth(s)
     steady = Steady(reference)
     evaluate = steady.watching(evaluate)
     exact = exact_outputs(wide, evaluate, s.widest)
     if exact >= reference.keys():
-        return {a.name: _exactly(a, wide, reference[a.name], s.length) for a in spec.outputs if a.name in reference}
-    moves = spread(wide, reference, evaluate, seed)
-    own = own_error(wide, reference, evaluate, narrow, s.u_widest, seed)
+        return {
+            a.name: exactly(_exactly(a, wide, reference[a.name], s.length)) for a in spec.outputs if a.name in reference
+        }
+    moves = spread(wide, scalars, reference, evaluate, seed)
+    own, overflow = own_error(wide, reference, evaluate, narrow, own_type, s.u_widest, seed)
     expansion = expanded(wide, reference, evaluate, growth)
     sums = accumulated(wide, reference, evaluate, growth, seed) if s.length > 1 else None
     integers = {a.name: reference[a.name] for a in spec.outputs if not a.dtype.is_float and a.name in reference}
     others = flips(wide, integers, evaluate, narrow, s.u_widest, seed)
-    result: dict[str, Array] = {}
+    result: dict[str, Allowed] = {}
     for output in spec.outputs:
         name = output.name
         if name not in reference:
             continue
         if name in exact:
-            result[name] = _exactly(output, wide, reference[name], s.length)
+            result[name] = exactly(_exactly(output, wide, reference[name], s.length))
             continue
         if not output.dtype.is_float:
-            result[name] = np.maximum(others[name], np.rint(expansion[name]))
+            result[name] = exactly(np.maximum(others[name], np.rint(expansion[name])))
             continue
         magnitude = np.abs(reference[name].astype(np.float64))
         u_out = output.dtype.unit_roundoff
-        limit = _largest(output.dtype)
         with np.errstate(all="ignore"):
             rounding = R * u_out * magnitude + D * smallest(output.dtype)
-            scale = growth * moves[name]
+            scale = _finite(growth * moves[name])
             if sums is not None:
-                scale = np.maximum(scale, sums[name])
-            tolerance = scale + expansion[name] + E * own[name] + rounding + _vanished(magnitude, moves[name])
-            excluded = ~np.isfinite(own[name]) | (np.isfinite(magnitude) & (magnitude > limit))
-        allowed = np.where(excluded, np.inf, np.nan_to_num(tolerance, nan=np.inf))
-        result[name] = np.where(steady.always_nan(name), 0.0, allowed)
+                scale = np.maximum(scale, _finite(sums[name]))
+            tolerance = scale + _finite(E * own[name]) + _vanished(magnitude, moves[name]) + expansion[name] + rounding
+        allowed = _where_finite(reference[name], tolerance, troubled=troubled)
+        result[name] = Allowed(np.where(steady.always_nan(name), 0.0, allowed), overflow[name])
     return result
 
 
@@ -195,6 +217,27 @@ def _exactly(output: BufferArg, inputs: Mapping[str, Array], reference: Array, l
     u = output.dtype.unit_roundoff
     magnitude = np.nan_to_num(np.abs(reference.astype(np.float64)), posinf=0.0)
     return R * u * magnitude + C * math.sqrt(length) * u * largest + D * smallest(output.dtype)
+
+
+def exactly(error: Array) -> Allowed:
+    """Within ``error`` and never anything else."""
+    return Allowed(error, np.zeros(error.shape, bool))
+
+
+def _finite(term: Array) -> Array:
+    """The term where it can be told, else nothing: the other terms hold."""
+    return np.where(np.isfinite(term), term, 0.0)
+
+
+def _where_finite(reference: Array, tolerance: Array, *, troubled: bool) -> Array:
+    """What is not finite is matched exactly, or not compared where it may be the reference's own overflow."""
+    finite = np.isfinite(reference.astype(np.float64))
+    return np.where(finite, np.nan_to_num(tolerance, nan=0.0, posinf=np.inf), np.inf if troubled else 0.0)
+
+
+def _value(arg: ScalarArg, bound: BoundCase) -> float:
+    """A float scalar as the kernel gets it."""
+    return float(np.asarray(bound.scalars[arg.name]).astype(arg.dtype.numpy))
 
 
 def _vanished(magnitude: Array, moves: Array) -> Array:
@@ -225,10 +268,11 @@ def smallest(dtype: DType) -> float:
     return float(_finfo(dtype).smallest_subnormal)
 
 
-def fixed(tolerance: Tolerance, reference: Array) -> Array:
-    """The user's tolerance, element by element."""
+def fixed(tolerance: Tolerance, reference: Array, *, troubled: bool) -> Allowed:
+    """The user's tolerance, element by element; ``troubled`` as for :func:`derive`."""
     with np.errstate(all="ignore"):
-        return tolerance.absolute + tolerance.relative * np.abs(reference.astype(np.float64))
+        error = tolerance.absolute + tolerance.relative * np.abs(reference.astype(np.float64))
+    return exactly(_where_finite(reference, error, troubled=troubled))
 
 
 def between_kernels(
@@ -264,5 +308,5 @@ def between_kernels(
             growth = _growth(s)
             magnitude = np.abs(values[output.name].astype(np.float64))
             tolerance = growth * scale + R * output.dtype.unit_roundoff * magnitude + D * smallest(output.dtype)
-            result[output.name] = np.nan_to_num(tolerance, nan=np.inf)
+            result[output.name] = _where_finite(values[output.name], tolerance, troubled=False)
     return result

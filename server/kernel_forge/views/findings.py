@@ -33,8 +33,7 @@ _MISMATCH_CODES = {
     MismatchKind.WRONG_VALUE: "KF301",
     MismatchKind.NOT_WRITTEN: "KF302",
     MismatchKind.INSENSITIVE: "KF303",
-    MismatchKind.INPUT_CHANGED: "KF304",
-    MismatchKind.NOT_REPEATABLE: "KF305",
+    MismatchKind.UNWRITTEN_READ: "KF305",
 }
 
 
@@ -70,6 +69,11 @@ def findings_of(verdict: Verdict, spec: KernelSpec | None, name_range: Range) ->
         case _:
             assert_never(outcome)
     return (_finding(code, verdict, outcome, place, here, spec),)
+
+
+def failure_finding(kind: str, message: str, path: str, severity: Severity) -> Finding:
+    """A job that gave no report, at the top of its file; ``kind`` is that of the failed job."""
+    return Finding("KF902" if kind == "unavailable" else "KF901", severity, message, path, Range.of_line(0))
 
 
 def _finding(

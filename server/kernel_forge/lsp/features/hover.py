@@ -34,8 +34,8 @@ def register(server: KernelForgeServer) -> None:
         text = hover_text(
             spec,
             document.results.verdicts.get(spec.kernel),
-            stale=document.results.stale,
-            running=document.running,
+            stale=document.is_stale(spec.kernel),
+            running=document.running(spec.kernel),
         )
         found = _markdown(text)
         found.range = to_range(kernel.name_range, document.line, ls.encoding)

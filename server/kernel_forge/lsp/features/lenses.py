@@ -38,10 +38,11 @@ def register(server: KernelForgeServer) -> None:
 
 def lens_title(server: KernelForgeServer, document: Document, spec: KernelSpec) -> str:
     """The state in a few words."""
-    if document.running is not None:
-        return f"running: {document.running}"
+    running = document.running(spec.kernel)
+    if running is not None:
+        return f"running: {running}"
     verdict = document.results.verdicts.get(spec.kernel)
     if verdict is None:
         return "not verified · Verify" if server.settings.trusted else f"not verified: {UNTRUSTED}"
-    stale = "changed since: " if document.results.stale else ""
+    stale = "changed since: " if document.is_stale(spec.kernel) else ""
     return stale + title(verdict)

@@ -8,13 +8,14 @@ from lsprotocol import types as lsp
 
 from kernel_forge.domain.event import Progress
 from kernel_forge.domain.finding import Finding, Severity
+from kernel_forge.domain.outcome import Verdict
 from kernel_forge.domain.text import Range
 from kernel_forge.jobs.client import JobCancelled, JobFailed
 from kernel_forge.jobs.requests import FileReport, VerifyRequest
 from kernel_forge.lsp.document import Document
 from kernel_forge.lsp.features import reading
 from kernel_forge.lsp.server import KernelForgeServer
-from kernel_forge.views.findings import findings_of
+from kernel_forge.views.findings import failure_finding, findings_of
 
 log = logging.getLogger(__name__)
 VERIFY_COMMAND = "kernelForge.verify"
@@ -47,8 +48,14 @@ def register(server: KernelForgeServer) -> None:
 
 
 async def cancel(server: KernelForgeServer, document: Document) -> None:
-    """Stop the document's verification; its processes are gone on return."""
-    await server.queue.cancel(document.uri)
+    """Stop the document's verifications; their processes are gone on return."""
+    for kernel in {job.kernel for job in document.jobs.values()}:
+        await server.queue.cancel(_key(document, kernel))
+
+
+def _key(document: Document, kernel: str | None) -> str:
+    """The queue's key: a job for one kernel takes the place of no other job."""
+    return f"{document.uri}\n{kernel or ''}"
 
 
 async def verify(server: KernelForgeServer, document: Document, kernel: str | None, *, asked: bool) -> None:
@@ -64,7 +71,7 @@ async def verify(server: KernelForgeServer, document: Document, kernel: str | No
         if asked:
             server.tell(_nothing_to_do(document), lsp.MessageType.Warning)
         if document.results.verdicts or document.results.findings:
-            document.settle((), {})
+            document.clear()
             reading.publish(server, document)
         return
     request = VerifyRequest(
@@ -77,20 +84,23 @@ async def verify(server: KernelForgeServer, document: Document, kernel: str | No
         defines=server.settings.defines or {},
         time_limit=server.settings.time_limit,
     )
-    ticket = document.start("waiting")
+    replaced = {job.kernel for job in document.jobs.values()} - {kernel} if kernel is None else set()
+    ticket = document.start("waiting", kernel)
+    for other in replaced:  # the whole file has those kernels too, with a newer text
+        await server.queue.cancel(_key(document, other))
     progress = ProgressBar(server, document)
     await progress.begin(kernel)
 
     def report(step: Progress) -> None:
-        if document.ticket == ticket:
-            document.running = step.message
+        if ticket in document.jobs:
+            document.jobs[ticket].message = step.message
             progress.report(step)
 
     server.refresh_lenses()
-    end = await server.queue.submit(document.uri, request, report)
+    end = await server.queue.submit(_key(document, kernel), request, report)
     progress.end()
-    if document.ticket == ticket:  # else a newer run has taken over, and shows its own state
-        _settle(server, document, end, kernel)
+    if ticket in document.jobs:  # else a newer run has taken over, and shows its own state
+        _settle(server, document, ticket, end)
     server.refresh_lenses()
 
 
@@ -103,44 +113,51 @@ def _nothing_to_do(document: Document) -> str:
 
 
 def _settle(
-    server: KernelForgeServer, document: Document, end: FileReport | JobFailed | JobCancelled, kernel: str | None
+    server: KernelForgeServer, document: Document, ticket: int, end: FileReport | JobFailed | JobCancelled
 ) -> None:
     match end:
         case FileReport():
-            _take(document, end, kernel)
+            _take(document, ticket, end)
         case JobCancelled():
-            document.stop()
+            document.stop(ticket)
             return
         case JobFailed():
             log.warning("verification failed (%s): %s\n%s", end.kind, end.message, end.log)
-            code = "KF902" if end.kind == "unavailable" else "KF901"
             first = end.message.strip().splitlines()[-1] if end.message.strip() else end.kind
             text = f"the verification itself failed ({end.kind}): {first}"
-            document.settle((Finding(code, Severity.WARNING, text, document.path, Range.of_line(0)),), {})
+            finding = failure_finding(end.kind, text, document.path, Severity.WARNING)
+            verdicts, by_kernel, kept = _others(document, document.jobs[ticket].kernel)
+            document.settle(ticket, (finding,), verdicts, keep=kept, by_kernel=by_kernel)
         case _:
             assert_never(end)
     reading.publish(server, document)
 
 
-def _take(document: Document, report: FileReport, kernel: str | None) -> None:
-    """New verdicts replace those of the same kernels; with ``kernel`` the others' stay."""
-    started = document.started_reading
-    findings: list[Finding] = []
-    verdicts = {}
-    if kernel is not None:
-        kept = {f for k, fs in document.results.by_kernel.items() if k != kernel for f in fs}
-        findings.extend(f for f in document.results.findings if f in kept)
-        verdicts = {k: v for k, v in document.results.verdicts.items() if k != kernel}
-    by_kernel = {k: fs for k, fs in document.results.by_kernel.items() if k in verdicts}
+def _others(
+    document: Document, kernel: str | None
+) -> tuple[dict[str, Verdict], dict[str, tuple[Finding, ...]], tuple[Finding, ...]]:
+    """Verdicts and findings (by kernel, and all) of the other kernels; none where ``kernel`` is None."""
+    if kernel is None:
+        return {}, {}, ()
+    results = document.results
+    by_kernel = {k: fs for k, fs in results.by_kernel.items() if k != kernel}
+    verdicts = {k: v for k, v in results.verdicts.items() if k != kernel}
+    return verdicts, by_kernel, tuple(f for fs in by_kernel.values() for f in fs)
+
+
+def _take(document: Document, ticket: int, report: FileReport) -> None:
+    """New verdicts replace those of the same kernels; with a job for one kernel the others' stay."""
+    job = document.jobs[ticket]
+    verdicts, by_kernel, kept = _others(document, job.kernel)
     new: list[Finding] = []
     for verdict in report.verdicts:
-        spec = started.spec_of(verdict.kernel) if started is not None else None
+        spec = job.reading.spec_of(verdict.kernel) if job.reading is not None else None
         name_range = spec.name_range if spec is not None else Range.of_line(0)
         found = findings_of(verdict, spec, name_range)
         by_kernel[verdict.kernel] = found
         new.extend(found)
         verdicts[verdict.kernel] = verdict
-    document.settle(tuple(new), verdicts, keep=tuple(findings), by_kernel=by_kernel)
+    document.settle(ticket, tuple(new), verdicts, keep=kept, by_kernel=by_kernel)
 
 
 class ProgressBar:
