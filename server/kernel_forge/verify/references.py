@@ -1,14 +1,9 @@
 """What the outputs must be: the reference, evaluated in float64 (or, to learn its own error, in the kernel's type)."""
 
 import inspect
-import signal
-import threading
-import traceback
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from types import CodeType, FrameType
 from typing import Any
 
 import numpy as np
@@ -22,10 +17,11 @@ from kernel_forge.domain.spec import (
     KernelSpec,
     Reference,
 )
-from kernel_forge.domain.text import Location, Range
+from kernel_forge.domain.text import Location
 from kernel_forge.spec import BoundCase
 from kernel_forge.spec.numpy_expression import NumpyExpression
 from kernel_forge.verify.inputs import Array
+from kernel_forge.verify.user_code import ReferenceFailed, UserFiles, blame, time_limit
 
 TIME_LIMIT = 30.0
 _REDUCING = [
@@ -60,14 +56,6 @@ _REDUCING = [
 ]
 
 
-class ReferenceFailed(Exception):
-    """The reference cannot be evaluated: its own fault, never a verdict about the kernel."""
-
-    def __init__(self, message: str, location: Location | None) -> None:
-        super().__init__(message)
-        self.location = location
-
-
 @dataclass(frozen=True)
 class Evaluator:
     """Evaluates the Python references of a spec.
@@ -76,12 +64,12 @@ class Evaluator:
     """
 
     spec: KernelSpec
-    loaded: dict[tuple[str, str], Callable[..., Any]]
+    loaded: UserFiles
 
     @staticmethod
     def of(spec: KernelSpec) -> "Evaluator":
         """The evaluator of ``spec``; files are read when first needed and once per evaluator."""
-        return Evaluator(spec, {})
+        return Evaluator(spec, UserFiles(Path(spec.path).parent))
 
     @property
     def reduces(self) -> bool:
@@ -108,7 +96,7 @@ class Evaluator:
             reference = self.spec.references[output.name]
             if isinstance(reference, KernelReference):
                 continue
-            with time_limit(TIME_LIMIT, reference.location):
+            with time_limit(TIME_LIMIT, reference.location), blame("the reference", reference.location):
                 if isinstance(reference, ExpressionReference):
                     raw = self._expression(reference, environment)
                 else:
@@ -116,20 +104,16 @@ class Evaluator:
                     if key not in from_functions:
                         from_functions[key] = self._call(reference, environment)
                     raw = self._pick(from_functions[key], output, reference)
-            results[output.name] = _shaped(raw, output, bound.shapes[output.name], reference)
+                results[output.name] = _shaped(raw, output, bound.shapes[output.name], reference)
         return results
 
-    def load(self, path: str, function: str) -> Callable[..., Any]:
+    def load(self, path: str, function: str, location: Location | None = None) -> Callable[..., Any]:
         """A function of a Python file beside the source, read fresh.
 
         Raises:
             ReferenceFailed: no such file or function, or the file raises.
         """
-        key = (path, function)
-        if key not in self.loaded:
-            file = Path(self.spec.path).parent / path
-            self.loaded[key] = _load(file, function)
-        return self.loaded[key]
+        return self.loaded.function(path, function, location)
 
     def _environment(
         self, bound: BoundCase, inputs: Mapping[str, Array], float_type: type[np.floating[Any]]
@@ -143,16 +127,15 @@ class Evaluator:
 
     def _expression(self, reference: ExpressionReference, environment: Mapping[str, Any]) -> Any:
         expression = NumpyExpression.parse(reference.text, environment)
-        try:
-            return expression.evaluate(environment)
-        except Exception as error:  # NumPy raises many kinds
-            raise ReferenceFailed(
-                f"the reference raised {type(error).__name__}: {error}", reference.location
-            ) from error
+        return expression.evaluate(environment)
 
     def _call(self, reference: FunctionReference, environment: Mapping[str, Any]) -> Any:
-        function = self.load(reference.path, reference.function)
-        parameters = inspect.signature(function).parameters
+        function = self.load(reference.path, reference.function, reference.location)
+        try:
+            parameters = inspect.signature(function).parameters
+        except (TypeError, ValueError):
+            message = f"{reference.function} does not tell its arguments; write def {reference.function}(...)"
+            raise ReferenceFailed(message, reference.location) from None
         if any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
             passed = dict(environment)
         else:
@@ -165,15 +148,8 @@ class Evaluator:
                 )
             passed = {n: environment[n] for n in parameters if n in environment}
         copies = {n: v.copy() if isinstance(v, np.ndarray) else v for n, v in passed.items()}
-        try:
-            with np.errstate(all="ignore"):
-                return function(**copies)
-        except ReferenceFailed:
-            raise
-        except (Exception, SystemExit) as error:  # the user's code may raise anything
-            place = _place(error, Path(self.spec.path).parent / reference.path)
-            message = f"{reference.function} raised {type(error).__name__}: {error}"
-            raise ReferenceFailed(message, place or reference.location) from error
+        with np.errstate(all="ignore"):
+            return function(**copies)
 
     def _pick(self, result: Any, output: BufferArg, reference: FunctionReference) -> Any:
         names = [o for o, r in self.spec.references.items() if isinstance(r, FunctionReference) and r == reference]
@@ -216,7 +192,7 @@ def _shaped(raw: Any, output: BufferArg, shape: tuple[int, ...], reference: Refe
     except Exception as error:
         raise ReferenceFailed(f"the reference of {output.name} is no array: {error}", reference.location) from error
     if array.dtype.kind not in "fiub" and array.dtype.name != "bfloat16":
-        raise ReferenceFailed(f"the reference of {output.name} has the type {array.dtype}", reference.location)
+        raise ReferenceFailed(f"the reference of {output.name} gave {_kind(raw, array)}", reference.location)
     if array.shape != shape:
         if array.size == int(np.prod(shape)):
             array = array.reshape(shape)
@@ -228,55 +204,18 @@ def _shaped(raw: Any, output: BufferArg, shape: tuple[int, ...], reference: Refe
     return array
 
 
-def _load(file: Path, function: str) -> Callable[..., Any]:
-    try:
-        text = file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ReferenceFailed(f"cannot read {file}: {error}", None) from None
-    namespace: dict[str, Any] = {"__name__": file.stem, "__file__": str(file)}
-    try:
-        code: CodeType = compile(text, str(file), "exec")
-        exec(code, namespace)  # a reference is code of the user's, in a trusted workspace
-    except (Exception, SystemExit) as error:
-        raise ReferenceFailed(f"{file.name} raised {type(error).__name__}: {error}", _place(error, file)) from error
-    found = namespace.get(function)
-    if not callable(found):
-        raise ReferenceFailed(f"{file} has no function {function}", None)
-    return found  # type: ignore[no-any-return]
-
-
-def _place(error: BaseException, file: Path) -> Location | None:
-    """The innermost line of ``file`` in the traceback."""
-    if isinstance(error, SyntaxError) and error.lineno:
-        return Location(str(file), Range.of_line(error.lineno - 1))
-    frames = [f for f in traceback.extract_tb(error.__traceback__) if f.filename == str(file)]
-    return Location(str(file), Range.of_line((frames[-1].lineno or 1) - 1)) if frames else None
-
-
-class _Expired(BaseException):
-    """The time is over; no ``except Exception`` in the user's code stops it."""
-
-
-@contextmanager
-def time_limit(seconds: float, location: Location | None, what: str = "the reference") -> Iterator[None]:
-    """Raise ReferenceFailed when the block takes longer.
-
-    Works in the main thread, where signals arrive; elsewhere, and for code that never returns to Python, whoever
-    owns the job's process ends it.
-    """
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def expire(_signal: int, _frame: FrameType | None) -> None:
-        raise _Expired
-
-    previous = signal.signal(signal.SIGALRM, expire)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
-    try:
-        yield
-    except _Expired:
-        raise ReferenceFailed(f"{what} did not end within {seconds:g} s", location) from None
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, previous)
+def _kind(raw: Any, array: Array) -> str:
+    """What came instead of numbers."""
+    if raw is None:
+        return "None; return an array"
+    if inspect.isgenerator(raw):
+        return "a generator; return an array instead of yielding"
+    if inspect.iscoroutine(raw):
+        raw.close()  # else Python warns that nobody waits for it
+        return "a coroutine; write def instead of async def"
+    if inspect.isclass(raw) or callable(raw):
+        return f"{getattr(raw, '__name__', type(raw).__name__)}, which is no array; return what it computes"
+    if array.dtype.kind != "O" or isinstance(raw, np.ndarray | list | tuple):
+        what = "Python objects" if array.dtype.kind == "O" else str(array.dtype)
+        return f"elements of the type {what}, not numbers"
+    return f"an object of the class {type(raw).__name__}, not an array"
