@@ -31,6 +31,7 @@ class Worker:
         self.log = bytearray()
         self.inside: Entered | None = None
         self.ran = 0
+        self._gone = False
         self._pipes = pipes
         self._log_task = asyncio.create_task(self._read_log())
 
@@ -109,6 +110,8 @@ class Worker:
 
     async def kill(self) -> None:
         """Kill the worker with every process its jobs started, and wait until it is gone."""
+        if self._gone:
+            return
         if self.process.returncode is None:
             others = _descendants(self.process.pid)
             _kill(self.process.pid, others)
@@ -122,6 +125,7 @@ class Worker:
         with contextlib.suppress(asyncio.CancelledError, OSError):
             await self._log_task
         self._pipes.close()
+        self._gone = True
 
 
 class _Pipes:

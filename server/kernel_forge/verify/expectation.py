@@ -46,7 +46,7 @@ class Expectations:
             tolerance = self._tolerance(bound, inputs, reference)
         except (ReferenceFailed, InputsFailed) as error:
             location: Location | None = getattr(error, "location", None)
-            return Unavailable(str(error), location)
+            return Unavailable(str(error), location, of_spec=True)
         for output in self.spec.outputs:
             other = self.spec.references[output.name]
             if isinstance(other, KernelReference):
@@ -85,7 +85,7 @@ class Expectations:
         finished = run(other, inputs)
         if not isinstance(finished, Finished):
             message = f"the reference kernel {reference.kernel} failed: {_text(finished)}"
-            return Unavailable(message, reference.location)
+            return Unavailable(message, reference.location, of_spec=not isinstance(finished, Unavailable))
         values = finished.outputs[name]
         output = next(a for a in self.spec.outputs if a.name == name)
         if not output.dtype.is_float:

@@ -8,7 +8,7 @@ from lsprotocol import types as lsp
 
 from kernel_forge.domain.event import Progress
 from kernel_forge.domain.finding import Finding, Severity
-from kernel_forge.domain.text import Range
+from kernel_forge.domain.text import Location, Range
 from kernel_forge.jobs.client import JobCancelled, JobFailed
 from kernel_forge.jobs.requests import FileReport, VerifyRequest
 from kernel_forge.lsp.document import Document
@@ -111,6 +111,10 @@ def _settle(
         case JobCancelled():
             document.stop()
             return
+        case JobFailed(kind="reference"):
+            place = end.location or Location(document.path, Range.of_line(0))
+            text = f"not verified: {end.message}"
+            document.settle((Finding("KF203", Severity.ERROR, text, place.path, place.range),), {})
         case JobFailed():
             log.warning("verification failed (%s): %s\n%s", end.kind, end.message, end.log)
             code = "KF902" if end.kind == "unavailable" else "KF901"
