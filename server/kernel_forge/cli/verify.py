@@ -19,8 +19,8 @@ from kernel_forge.domain import event
 from kernel_forge.domain.errors import DeviceUnavailable, InternalError, UsageError
 from kernel_forge.domain.expression import Number
 from kernel_forge.domain.finding import Finding, Severity
-from kernel_forge.domain.outcome import Passed, Unavailable, Verdict
-from kernel_forge.domain.text import Range
+from kernel_forge.domain.outcome import Outcome, Passed, Unavailable, Verdict
+from kernel_forge.domain.text import Location, Range
 from kernel_forge.jobs.client import JobCancelled, JobClient, JobEnd, JobFailed
 from kernel_forge.jobs.requests import FileReport, VerifyRequest
 from kernel_forge.source import SourceFile, parse
@@ -139,12 +139,12 @@ def _request(options: argparse.Namespace, target: Target, configuration: dict[st
 
 def _reports(ends: list[JobEnd], targets: list[Target]) -> list[FileReport]:
     """The reports of all files; a job without one is a problem of its file, and an error where all jobs are such."""
-    if not any(isinstance(end, FileReport) for end in ends):
-        return [_report(end) for end in ends]
+    if not any(isinstance(end, FileReport) or _of_reference(end) for end in ends):
+        return [_report(end, target) for end, target in zip(ends, targets, strict=True)]
     reports = []
     for end, target in zip(ends, targets, strict=True):
         try:
-            reports.append(_report(end))
+            reports.append(_report(end, target))
         except (UsageError, DeviceUnavailable, InternalError) as error:
             kind = "unavailable" if isinstance(error, DeviceUnavailable) else "internal"
             problem = failure_finding(kind, str(error), str(target.path), Severity.ERROR)
@@ -152,10 +152,17 @@ def _reports(ends: list[JobEnd], targets: list[Target]) -> list[FileReport]:
     return reports
 
 
-def _report(end: JobEnd) -> FileReport:
+def _of_reference(end: JobEnd) -> bool:
+    return isinstance(end, JobFailed) and end.kind == "reference"
+
+
+def _report(end: JobEnd, target: Target) -> FileReport:
     match end:
         case FileReport():
             return end
+        case JobFailed(kind="reference", message=message, location=location):
+            place = location or Location(str(target.path), Range.of_line(0))
+            return FileReport((Finding("KF203", Severity.ERROR, message, place.path, place.range),), ())
         case JobFailed(kind="unavailable", message=message):
             raise DeviceUnavailable(message)
         case JobFailed(kind="usage", message=message):
@@ -195,10 +202,14 @@ def _print(console: Console, source: SourceFile, report: FileReport, shown: Show
             console.print(Text(text, style=style.get(text[:1], "")))
 
 
+def _failed(outcome: Outcome) -> bool:
+    return outcome.of_spec if isinstance(outcome, Unavailable) else not isinstance(outcome, Passed)
+
+
 def _exit_code(reports: list[FileReport]) -> int:
     verdicts = [v for r in reports for v in r.verdicts]
     errors = any(p.severity is Severity.ERROR for r in reports for p in r.problems)
-    if errors or any(not isinstance(v.outcome, Passed | Unavailable) for v in verdicts):
+    if errors or any(_failed(v.outcome) for v in verdicts):
         return 1
     if not verdicts:
         return WRONG_USE

@@ -46,10 +46,14 @@ class CompileFailed:
 
 @dataclass(frozen=True, slots=True)
 class Unavailable:
-    """The device cannot answer (feature it does not have, nothing installed). Never a verdict."""
+    """The device cannot answer (feature it does not have, nothing installed). Never a verdict.
+
+    ``of_spec`` says that it would not help to have another device: a reference or an ``init`` of the spec fails.
+    """
 
     reason: str
     location: Location | None = None
+    of_spec: bool = False
 
 
 @dataclass(frozen=True, slots=True)

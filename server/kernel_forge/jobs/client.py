@@ -2,31 +2,33 @@
 
 import asyncio
 import contextlib
-import os
-import signal
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from kernel_forge.domain.errors import InternalError
 from kernel_forge.domain.event import Progress
-from kernel_forge.jobs.messages import Done, Failed, Hello, Job, Stepped, from_line, to_line
+from kernel_forge.domain.text import Location
+from kernel_forge.jobs.messages import Done, Entered, Failed, Job, Left, Stepped
+from kernel_forge.jobs.process import Worker
 from kernel_forge.jobs.requests import FileReport, VerifyRequest
-from kernel_forge.jobs.wire import VERSION
 
-START_TIMEOUT = 30.0
-LINE_LIMIT = 64 << 20
-LOG_TAIL = 16 << 10
-COMMAND = (sys.executable, "-m", "kernel_forge", "job-worker")
+# Not -m alone: that would let a numpy.py of the current folder take the place of NumPy.
+COMMAND = (sys.executable, "-P", "-m", "kernel_forge", "job-worker")
 
 
 @dataclass(frozen=True)
 class JobFailed:
-    """A job that gave no report. ``kind`` is usage, unavailable, internal, crashed, or time-limit."""
+    """A job that gave no report.
+
+    ``kind`` is usage, unavailable, internal, crashed, time-limit, or reference: Python of the user's ended or blocked
+    the worker, and ``location`` is the place that asks for it.
+    """
 
     kind: str
     message: str
     log: str = ""
+    location: Location | None = None
 
 
 @dataclass(frozen=True)
@@ -37,73 +39,6 @@ class JobCancelled:
 JobEnd = FileReport | JobFailed | JobCancelled
 
 
-class _Worker:
-    """One worker process in a session, and so a process group, of its own."""
-
-    def __init__(self, process: asyncio.subprocess.Process) -> None:
-        self.process = process
-        self.log = bytearray()
-        self._log_task = asyncio.create_task(self._read_log())
-
-    @staticmethod
-    async def start(command: tuple[str, ...]) -> "_Worker":
-        try:
-            process = await asyncio.create_subprocess_exec(
-                *command,
-                stdin=asyncio.subprocess.PIPE,
-                stdout=asyncio.subprocess.PIPE,
-                stderr=asyncio.subprocess.PIPE,
-                start_new_session=True,
-                limit=LINE_LIMIT,
-            )
-        except OSError as error:
-            raise InternalError(f"the job worker cannot be started: {command[0]}: {error.strerror or error}") from error
-        worker = _Worker(process)
-        try:
-            hello = await asyncio.wait_for(worker.read(), START_TIMEOUT)
-        except (TimeoutError, InternalError) as error:
-            await worker.kill()
-            raise InternalError(f"the job worker does not start: {error}\n{worker.log_text()}") from error
-        except asyncio.CancelledError:
-            await worker.kill()
-            raise
-        if not isinstance(hello, Hello) or hello.version != VERSION:
-            await worker.kill()
-            raise InternalError("the job worker is of another version; restart the server")
-        return worker
-
-    async def _read_log(self) -> None:
-        assert self.process.stderr is not None
-        while chunk := await self.process.stderr.read(4096):
-            self.log += chunk
-            del self.log[:-LOG_TAIL]
-
-    def log_text(self) -> str:
-        return self.log.decode("utf-8", "replace")
-
-    def write(self, job: Job) -> None:
-        assert self.process.stdin is not None
-        self.process.stdin.write(to_line(job))
-
-    async def read(self) -> Hello | Job | Stepped | Done | Failed:
-        assert self.process.stdout is not None
-        try:
-            line = await self.process.stdout.readline()
-        except ValueError as error:
-            raise InternalError(f"a message of the worker is too long: {error}") from None
-        if not line:
-            raise InternalError("the worker ended")
-        return from_line(line)
-
-    async def kill(self) -> None:
-        """Kill the worker with every compiler and kernel it started, and wait until it is gone."""
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(self.process.pid, signal.SIGKILL)
-        await self.process.wait()
-        with contextlib.suppress(asyncio.CancelledError, OSError):
-            await self._log_task
-
-
 class JobClient:
     """Runs one job at a time per call of :meth:`run`, each in a worker of its own; one spare waits warm.
 
@@ -112,16 +47,16 @@ class JobClient:
 
     def __init__(self, command: tuple[str, ...] = COMMAND) -> None:
         self._command = command
-        self._spare: asyncio.Future[_Worker] | None = None
-        self._starting: set[asyncio.Future[_Worker]] = set()
-        self._busy: set[_Worker] = set()
+        self._spare: asyncio.Future[Worker] | None = None
+        self._starting: set[asyncio.Future[Worker]] = set()
+        self._busy: set[Worker] = set()
         self._numbers = 0
         self._closed = False
 
     def warm_up(self) -> None:
         """Start a worker in advance, so that the next job begins at once."""
         if self._spare is None and not self._closed:
-            self._spare = asyncio.get_running_loop().create_task(_Worker.start(self._command))
+            self._spare = asyncio.get_running_loop().create_task(Worker.start(self._command))
             # A start that fails is reported by the job that needs the worker.
             self._spare.add_done_callback(lambda task: task.cancelled() or task.exception())
 
@@ -137,13 +72,20 @@ class JobClient:
         reusable = False
         try:
             end = await asyncio.wait_for(self._follow(worker, request, report), time_limit)
-            # Python of the user's may have left modules, threads, another folder or a changed NumPy behind.
-            reusable = isinstance(end, FileReport) and not end.ran_python
+            # Python of the user's may leave anything behind in its process: modules, threads, limits.
+            reusable = worker.ran == 0 and isinstance(end, FileReport) and not end.ran_python
             return end
         except TimeoutError:
+            if worker.inside is not None:
+                message = f"{worker.inside.what} did not end within {time_limit:g} s"
+                return JobFailed("reference", message, location=worker.inside.location)
             return JobFailed("time-limit", f"the job did not end within {time_limit:g} s and was stopped")
         except InternalError as error:
+            how = await worker.ending()
             await worker.kill()  # the log is whole only when the worker is gone
+            if worker.inside is not None:
+                message = f"{worker.inside.what} {how}"
+                return JobFailed("reference", message, worker.log_text(), worker.inside.location)
             return JobFailed("crashed", str(error), worker.log_text())
         finally:
             self._busy.discard(worker)
@@ -154,7 +96,7 @@ class JobClient:
                 await asyncio.shield(worker.kill())
             self.warm_up()
 
-    async def _take(self) -> _Worker:
+    async def _take(self) -> Worker:
         self.warm_up()
         spare = self._spare
         if spare is None:
@@ -175,11 +117,11 @@ class JobClient:
             await worker.kill()
             raise InternalError("the job client is closed")
         if worker.process.returncode is not None:
-            worker = await _Worker.start(self._command)
+            worker = await Worker.start(self._command)
         self._busy.add(worker)
         return worker
 
-    async def _follow(self, worker: _Worker, request: VerifyRequest, report: Callable[[Progress], None]) -> JobEnd:
+    async def _follow(self, worker: Worker, request: VerifyRequest, report: Callable[[Progress], None]) -> JobEnd:
         self._numbers += 1
         number = self._numbers
         worker.write(Job(number, request))
@@ -188,6 +130,11 @@ class JobClient:
             match message:
                 case Stepped(number=n, progress=progress) if n == number:
                     report(progress)
+                case Entered(number=n) if n == number:
+                    worker.inside = message
+                    worker.ran += 1
+                case Left(number=n) if n == number:
+                    worker.inside = None
                 case Done(number=n, report=result) if n == number:
                     return result
                 case Failed(number=n, kind=kind, message=text) if n == number:

@@ -1,6 +1,7 @@
 """What a worker and its owner say to each other: one JSON object a line.
 
-Worker: ``Hello`` once, then for each job any number of ``Stepped`` and exactly one ``Done`` or ``Failed``.
+Worker: ``Hello`` once, then for each job any number of ``Stepped``, ``Entered`` and ``Left`` and exactly one ``Done``
+or ``Failed``.
 Owner: ``Job``, the next one only after the last has ended. End of input ends the worker.
 """
 
@@ -10,6 +11,7 @@ from typing import Any
 
 from kernel_forge.domain.errors import InternalError
 from kernel_forge.domain.event import Progress
+from kernel_forge.domain.text import Location
 from kernel_forge.jobs.requests import FileReport, VerifyRequest
 from kernel_forge.jobs.wire import VERSION, decode, encode
 
@@ -38,6 +40,25 @@ class Stepped:
 
 
 @dataclass(frozen=True)
+class Entered:
+    """The job begins to run Python of the user's: should the worker end now, that has ended it.
+
+    ``what`` names it (``f of ref.py``), ``location`` is the place that asks for it.
+    """
+
+    number: int
+    what: str
+    location: Location | None
+
+
+@dataclass(frozen=True)
+class Left:
+    """The user's Python of the last ``Entered`` has returned."""
+
+    number: int
+
+
+@dataclass(frozen=True)
 class Done:
     """The job ended with a report."""
 
@@ -54,8 +75,8 @@ class Failed:
     message: str
 
 
-Message = Hello | Job | Stepped | Done | Failed
-_KINDS: dict[str, Any] = {k.__name__: k for k in (Hello, Job, Stepped, Done, Failed)}
+Message = Hello | Job | Stepped | Entered | Left | Done | Failed
+_KINDS: dict[str, Any] = {k.__name__: k for k in (Hello, Job, Stepped, Entered, Left, Done, Failed)}
 HELLO = Hello(VERSION)
 
 

@@ -13,13 +13,16 @@ from typing import BinaryIO
 
 from kernel_forge.domain.errors import DeviceUnavailable, KernelForgeError, UsageError
 from kernel_forge.domain.event import Progress
-from kernel_forge.jobs.messages import HELLO, Done, Failed, Job, Stepped, from_line, to_line
+from kernel_forge.domain.text import Location
+from kernel_forge.jobs.messages import HELLO, Done, Entered, Failed, Job, Left, Message, Stepped, from_line, to_line
 from kernel_forge.jobs.verify import verify_file
 from kernel_forge.ports import Device
+from kernel_forge.verify.user_code import announce
 
 MEMORY_LIMIT = 8 << 30
 PROGRESS_INTERVAL = 0.05
 _PR_SET_PDEATHSIG = 1
+_PR_SET_CHILD_SUBREAPER = 36
 
 
 def serve(find_device: Callable[[str], Device]) -> None:
@@ -27,15 +30,25 @@ def serve(find_device: Callable[[str], Device]) -> None:
 
     ``find_device`` gives a device by name and raises DeviceUnavailable for an unknown one.
     """
-    output = _take_stdout()
+    commands, output = _take_stdin(), _take_stdout()
     _die_with_parent()
+    _adopt_orphans()
     _limit_memory()
-    output.write(to_line(HELLO))
-    output.flush()
-    for line in sys.stdin.buffer:
+    sys.dont_write_bytecode = True  # nothing of ours belongs into the folders of the user's files
+    _send(output, HELLO)
+    for line in commands:
         message = from_line(line)
         if isinstance(message, Job):
             _do(message, find_device, output)
+
+
+def _send(output: BinaryIO, message: Message) -> None:
+    """Say ``message``, or end: without its owner, or once user code has closed the pipe, a worker serves nobody."""
+    try:
+        output.write(to_line(message))
+        output.flush()
+    except OSError:
+        os._exit(1)
 
 
 def _do(job: Job, find_device: Callable[[str], Device], output: BinaryIO) -> None:
@@ -46,25 +59,29 @@ def _do(job: Job, find_device: Callable[[str], Device], output: BinaryIO) -> Non
         now = time.monotonic()
         if now - last >= PROGRESS_INTERVAL:
             last = now
-            output.write(to_line(Stepped(job.number, progress)))
-            output.flush()
+            _send(output, Stepped(job.number, progress))
 
+    def entered(what: str, location: Location | None) -> Callable[[], None]:
+        _send(output, Entered(job.number, what, location))
+        return lambda: _send(output, Left(job.number))
+
+    announce.set(entered)
+    end: Message
     try:
         device = find_device(job.request.device)
-        line = to_line(Done(job.number, verify_file(job.request, device, report)))
+        end = Done(job.number, verify_file(job.request, device, report))
     except DeviceUnavailable as error:
-        line = to_line(Failed(job.number, "unavailable", str(error)))
+        end = Failed(job.number, "unavailable", str(error))
     except UsageError as error:
-        line = to_line(Failed(job.number, "usage", str(error)))
+        end = Failed(job.number, "usage", str(error))
     except MemoryError:
         message = f"the job needs more than {MEMORY_LIMIT >> 30} GiB; use smaller cases"
-        line = to_line(Failed(job.number, "usage", message))
+        end = Failed(job.number, "usage", message)
     except KernelForgeError as error:
-        line = to_line(Failed(job.number, "internal", str(error)))
+        end = Failed(job.number, "internal", str(error))
     except Exception:  # our bug: the owner gets the trace and the worker goes on
-        line = to_line(Failed(job.number, "internal", traceback.format_exc()))
-    output.write(line)
-    output.flush()
+        end = Failed(job.number, "internal", traceback.format_exc())
+    _send(output, end)
 
 
 def _limit_memory() -> None:
@@ -74,6 +91,15 @@ def _limit_memory() -> None:
         resource.setrlimit(resource.RLIMIT_AS, (limit, hard))
 
 
+def _take_stdin() -> BinaryIO:
+    """The real standard input, and an empty one in its place: a user's reference must not read our commands."""
+    real = os.fdopen(os.dup(0), "rb")
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    return real
+
+
 def _take_stdout() -> BinaryIO:
     """The real standard output, and stderr in its place: a print in a user's reference must not end up between
     our messages."""
@@ -81,6 +107,12 @@ def _take_stdout() -> BinaryIO:
     os.dup2(2, 1)
     sys.stdout = sys.stderr
     return real
+
+
+def _adopt_orphans() -> None:
+    """Ask Linux to make us the parent of every descendant whose own parent ends, so that our owner can find it."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1)
 
 
 def _die_with_parent() -> None:

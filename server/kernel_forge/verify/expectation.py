@@ -57,10 +57,8 @@ class Expectations:
                 if isinstance(other, KernelReference):
                     made = self._from_kernel(bound, other, output.name, inputs, run)
                     reference[output.name], tolerance[output.name] = made
-        except ReferenceFailed as error:
-            return Unavailable(str(error), error.location)
-        except InputsFailed as error:
-            return Unavailable(str(error))
+        except (ReferenceFailed, InputsFailed) as error:
+            return Unavailable(str(error), error.location if isinstance(error, ReferenceFailed) else None, of_spec=True)
         return Expected(reference, tolerance, inputs)
 
     def _inputs(self, bound: BoundCase, kind: str) -> dict[str, Array]:

@@ -28,6 +28,8 @@ from kernel_forge.domain.spec import (
     Role,
 )
 from kernel_forge.spec import BoundCase
+from kernel_forge.verify.limits import ReferenceFailed
+from kernel_forge.verify.user_code import blame
 
 Array = np.ndarray[tuple[int, ...], np.dtype[Any]]
 KINDS = ("centred", "spikes", "one-signed", "shifted", "tied", "thresholds", "large", "tiny")
@@ -60,7 +62,8 @@ def make_inputs(
     """Contents of every buffer with role in or inout, by name, each in its shape and dtype.
 
     Raises:
-        InputsFailed: an ``init`` that does not fit (a function that fails, integers out of range).
+        InputsFailed: an ``init`` that does not fit (integers out of range).
+        ReferenceFailed: a function that fails.
     """
     inputs: dict[str, Array] = {}
     for index, arg in enumerate(spec.args):
@@ -210,11 +213,10 @@ def _from_function(
     rng: np.random.Generator,
 ) -> Array:
     try:
-        made = np.asarray(function(rng, shape, **bound.sizes))
-    except MemoryError:
-        raise
-    except (Exception, SystemExit) as error:  # the user's code may raise anything
-        raise InputsFailed(f"init of {arg.name}: {type(error).__name__}: {error}") from error
+        with blame(function.__name__, None):
+            made = np.asarray(function(rng, shape, **bound.sizes))
+    except ReferenceFailed as error:
+        raise ReferenceFailed(f"init of {arg.name}: {error}", error.location) from None
     if made.shape != shape:
         raise InputsFailed(f"init of {arg.name} returned the shape {made.shape}, not {shape}")
     if made.dtype.kind not in "fiub" and made.dtype.name != "bfloat16":

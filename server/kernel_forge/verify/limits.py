@@ -18,6 +18,7 @@ from kernel_forge.domain.text import Location
 
 TIME_LIMIT = 30.0
 MEMORY_LIMIT = 4 << 30
+MESSAGE_LIMIT = 600
 _PAGE = resource.getpagesize()
 
 
@@ -25,11 +26,11 @@ class ReferenceFailed(UsageError):
     """The reference cannot be evaluated: its own fault, never a verdict about the kernel."""
 
     def __init__(self, message: str, location: Location | None) -> None:
-        super().__init__(message)
+        super().__init__(printable(message))
         self.location = location
 
 
-class _Expired(BaseException):
+class Expired(BaseException):
     """The time is over; no ``except Exception`` in the user's code stops it."""
 
 
@@ -41,7 +42,7 @@ def limits(
     try:
         with _memory_limit(memory), _time_limit(seconds):
             yield
-    except _Expired:
+    except Expired:
         raise ReferenceFailed(f"{what} did not end within {seconds:g} s", location) from None
     except MemoryError:
         raise ReferenceFailed(too_much(what, memory), location) from None
@@ -59,7 +60,7 @@ def _time_limit(seconds: float) -> Iterator[None]:
         return
 
     def expire(_signal: int, _frame: FrameType | None) -> None:
-        raise _Expired
+        raise Expired
 
     previous = signal.signal(signal.SIGALRM, expire)
     # Again and again: one exception may be lost in a destructor or caught by a bare ``except``.
@@ -88,3 +89,10 @@ def _memory_limit(memory: int) -> Iterator[None]:
     finally:
         with contextlib.suppress(OSError, ValueError):
             resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
+
+
+def printable(text: str) -> str:
+    """``text`` without what a terminal or a stream would trip over, and cut where it is endless."""
+    if len(text) > MESSAGE_LIMIT:
+        text = f"{text[:MESSAGE_LIMIT]}..."
+    return "".join(c if c.isprintable() or c in "\n\t" else c.encode("unicode_escape").decode() for c in text)

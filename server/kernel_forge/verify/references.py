@@ -3,11 +3,9 @@
 import inspect
 import math
 import time
-import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import CodeType
 from typing import Any
 
 import numpy as np
@@ -21,13 +19,14 @@ from kernel_forge.domain.spec import (
     KernelSpec,
     Reference,
 )
-from kernel_forge.domain.text import Location, Range
+from kernel_forge.domain.text import Location
 from kernel_forge.spec import BoundCase
 from kernel_forge.spec.numpy_expression import NumpyExpression, python_name
 from kernel_forge.verify.exactness import Traced
 from kernel_forge.verify.inputs import Array
-from kernel_forge.verify.limits import TIME_LIMIT, ReferenceFailed, limits, too_much
+from kernel_forge.verify.limits import TIME_LIMIT, ReferenceFailed, limits
 from kernel_forge.verify.reductions import Watch, Watched, lost, reduces
+from kernel_forge.verify.user_code import UserFiles, blame
 
 
 @dataclass
@@ -49,14 +48,14 @@ class Evaluator:
     """
 
     spec: KernelSpec
-    loaded: dict[tuple[str, str], Callable[..., Any]]
+    loaded: UserFiles
     deadline: float = math.inf
     troubles: Troubles = field(default_factory=Troubles)
 
     @staticmethod
     def of(spec: KernelSpec, deadline: float = math.inf) -> "Evaluator":
         """The evaluator of ``spec``; files are read when first needed and once per evaluator."""
-        return Evaluator(spec, {}, deadline)
+        return Evaluator(spec, UserFiles(Path(spec.path).parent), deadline)
 
     @property
     def time_left(self) -> float:
@@ -114,7 +113,11 @@ class Evaluator:
             reference = self.spec.references[output.name]
             if isinstance(reference, KernelReference):
                 continue
-            with limits(self.time_left, reference.location), self._watching():
+            with (
+                limits(self.time_left, reference.location),
+                self._watching(),
+                blame("the reference", reference.location),
+            ):
                 if isinstance(reference, ExpressionReference):
                     raw = self._expression(reference, environment)
                 else:
@@ -122,23 +125,19 @@ class Evaluator:
                     if key not in from_functions:
                         from_functions[key] = self._call(reference, environment)
                     raw = self._pick(from_functions[key], output, reference)
-            results[output.name] = _shaped(raw, output, bound.shapes[output.name], reference)
+                results[output.name] = _shaped(raw, output, bound.shapes[output.name], reference)
         return results
 
     def _watching(self) -> np.errstate:
         return np.errstate(divide="ignore", under="ignore", over="call", invalid="call", call=self.troubles.note)
 
-    def load(self, path: str, function: str) -> Callable[..., Any]:
+    def load(self, path: str, function: str, location: Location | None = None) -> Callable[..., Any]:
         """A function of a Python file beside the source, read fresh.
 
         Raises:
             ReferenceFailed: no such file or function, or the file raises.
         """
-        key = (path, function)
-        if key not in self.loaded:
-            file = Path(self.spec.path).parent / path
-            self.loaded[key] = _load(file, function)
-        return self.loaded[key]
+        return self.loaded.function(path, function, location)
 
     def _environment(
         self, bound: BoundCase, inputs: Mapping[str, Array], float_type: type[np.floating[Any]]
@@ -152,19 +151,16 @@ class Evaluator:
 
     def _expression(self, reference: ExpressionReference, environment: Mapping[str, Any]) -> Any:
         expression = NumpyExpression.parse(reference.text, environment)
-        try:
-            return expression.evaluate(environment)
-        except MemoryError:
-            raise
-        except Exception as error:  # NumPy raises many kinds
-            raise ReferenceFailed(
-                f"the reference raised {type(error).__name__}: {error}", reference.location
-            ) from error
+        return expression.evaluate(environment)
 
     def _call(self, reference: FunctionReference, environment: Mapping[str, Any]) -> Any:
-        function = self.load(reference.path, reference.function)
+        function = self.load(reference.path, reference.function, reference.location)
         environment = {python_name(name): value for name, value in environment.items()}
-        parameters = inspect.signature(function).parameters
+        try:
+            parameters = inspect.signature(function).parameters
+        except (TypeError, ValueError):
+            message = f"{reference.function} does not tell its arguments; write def {reference.function}(...)"
+            raise ReferenceFailed(message, reference.location) from None
         if any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
             passed = dict(environment)
         else:
@@ -177,17 +173,7 @@ class Evaluator:
                 )
             passed = {n: environment[n] for n in parameters if n in environment}
         copies = {n: v.copy() if isinstance(v, np.ndarray) else v for n, v in passed.items()}
-        try:
-            return function(**copies)
-        except ReferenceFailed:
-            raise
-        except MemoryError as error:
-            place = _place(error, Path(self.spec.path).parent / reference.path)
-            raise ReferenceFailed(too_much(reference.function), place or reference.location) from None
-        except (Exception, SystemExit) as error:  # the user's code may raise anything
-            place = _place(error, Path(self.spec.path).parent / reference.path)
-            message = f"{reference.function} raised {type(error).__name__}: {error}"
-            raise ReferenceFailed(message, place or reference.location) from error
+        return function(**copies)
 
     def _pick(self, result: Any, output: BufferArg, reference: FunctionReference) -> Any:
         names = [o for o, r in self.spec.references.items() if isinstance(r, FunctionReference) and r == reference]
@@ -232,7 +218,7 @@ def _shaped(raw: Any, output: BufferArg, shape: tuple[int, ...], reference: Refe
     except Exception as error:
         raise ReferenceFailed(f"the reference of {output.name} is no array: {error}", reference.location) from error
     if array.dtype.kind not in "fiub" and array.dtype.name != "bfloat16":
-        raise ReferenceFailed(f"the reference of {output.name} has the type {array.dtype}", reference.location)
+        raise ReferenceFailed(f"the reference of {output.name} gave {_kind(raw, array)}", reference.location)
     if array.shape != shape:
         if array.size == int(np.prod(shape)):
             array = array.reshape(shape)
@@ -244,28 +230,18 @@ def _shaped(raw: Any, output: BufferArg, shape: tuple[int, ...], reference: Refe
     return array
 
 
-def _load(file: Path, function: str) -> Callable[..., Any]:
-    try:
-        text = file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ReferenceFailed(f"cannot read {file}: {error}", None) from None
-    namespace: dict[str, Any] = {"__name__": file.stem, "__file__": str(file)}
-    try:
-        code: CodeType = compile(text, str(file), "exec")
-        exec(code, namespace)  # a reference is code of the user's, in a trusted workspace
-    except MemoryError as error:
-        raise ReferenceFailed(too_much(file.name), _place(error, file)) from None
-    except (Exception, SystemExit) as error:
-        raise ReferenceFailed(f"{file.name} raised {type(error).__name__}: {error}", _place(error, file)) from error
-    found = namespace.get(function)
-    if not callable(found):
-        raise ReferenceFailed(f"{file} has no function {function}", None)
-    return found  # type: ignore[no-any-return]
-
-
-def _place(error: BaseException, file: Path) -> Location | None:
-    """The innermost line of ``file`` in the traceback."""
-    if isinstance(error, SyntaxError) and error.lineno:
-        return Location(str(file), Range.of_line(error.lineno - 1))
-    frames = [f for f in traceback.extract_tb(error.__traceback__) if f.filename == str(file)]
-    return Location(str(file), Range.of_line((frames[-1].lineno or 1) - 1)) if frames else None
+def _kind(raw: Any, array: Array) -> str:
+    """What came instead of numbers."""
+    if raw is None:
+        return "None; return an array"
+    if inspect.isgenerator(raw):
+        return "a generator; return an array instead of yielding"
+    if inspect.iscoroutine(raw):
+        raw.close()  # else Python warns that nobody waits for it
+        return "a coroutine; write def instead of async def"
+    if inspect.isclass(raw) or callable(raw):
+        return f"{getattr(raw, '__name__', type(raw).__name__)}, which is no array; return what it computes"
+    if array.dtype.kind != "O" or isinstance(raw, np.ndarray | list | tuple):
+        what = "Python objects" if array.dtype.kind == "O" else str(array.dtype)
+        return f"elements of the type {what}, not numbers"
+    return f"an object of the class {type(raw).__name__}, not an array"

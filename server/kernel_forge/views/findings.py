@@ -53,7 +53,8 @@ def findings_of(verdict: Verdict, spec: KernelSpec | None, name_range: Range) ->
         case Unavailable():
             where = outcome.location or here
             message = f"{verdict.kernel} was not verified: {outcome.reason}"
-            return (Finding("KF203", Severity.INFORMATION, message, where.path, where.range),)
+            severity = Severity.ERROR if outcome.of_spec else Severity.INFORMATION
+            return (Finding("KF203", severity, message, where.path, where.range),)
         case Mismatch():
             code, place = _MISMATCH_CODES[outcome.kind], outcome.location
         case MemoryFault():

@@ -6,7 +6,6 @@ import pytest
 from kernel_forge.domain.launch import Schedule
 from tests.devices.emulator.launches import Array, contents
 
-
 BETWEEN_BLOCKS = """
 __global__ void k(const int* x, TYPE* y) {
   int i = blockIdx.x * blockDim.x + threadIdx.x;

@@ -9,7 +9,7 @@ from lsprotocol import types as lsp
 from kernel_forge.domain.event import Progress
 from kernel_forge.domain.finding import Finding, Severity
 from kernel_forge.domain.outcome import Verdict
-from kernel_forge.domain.text import Range
+from kernel_forge.domain.text import Location, Range
 from kernel_forge.jobs.client import JobCancelled, JobFailed
 from kernel_forge.jobs.requests import FileReport, VerifyRequest
 from kernel_forge.lsp.document import Document
@@ -121,6 +121,12 @@ def _settle(
         case JobCancelled():
             document.stop(ticket)
             return
+        case JobFailed(kind="reference"):
+            place = end.location or Location(document.path, Range.of_line(0))
+            text = f"not verified: {end.message}"
+            finding = Finding("KF203", Severity.ERROR, text, place.path, place.range)
+            verdicts, by_kernel, kept = _others(document, document.jobs[ticket].kernel)
+            document.settle(ticket, (finding,), verdicts, keep=kept, by_kernel=by_kernel)
         case JobFailed():
             log.warning("verification failed (%s): %s\n%s", end.kind, end.message, end.log)
             first = end.message.strip().splitlines()[-1] if end.message.strip() else end.kind
