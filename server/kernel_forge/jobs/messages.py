@@ -1,7 +1,7 @@
 """What a worker and its owner say to each other: one JSON object a line.
 
-Worker: ``Hello`` once, then for each job any number of ``Stepped``, ``Entered`` and ``Left`` and exactly one ``Done`` or
-``Failed``.
+Worker: ``Hello`` once, then for each job any number of ``Stepped``, ``Entered`` and ``Left`` and exactly one
+``Done`` or ``Failed``.
 Owner: ``Job``, the next one only after the last has ended. End of input ends the worker.
 """
 

@@ -190,7 +190,9 @@ def _descendants(pid: int) -> list[int]:
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
             with contextlib.suppress(OSError, ValueError, IndexError):
-                parent = int((entry / "stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()[1])
+                parent = int(
+                    (entry / "stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()[1]
+                )
                 children.setdefault(parent, []).append(int(entry.name))
     found: list[int] = []
     waiting = [pid]

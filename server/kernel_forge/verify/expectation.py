@@ -13,8 +13,9 @@ from kernel_forge.spec import BoundCase
 from kernel_forge.verify import tolerance as tolerances
 from kernel_forge.verify.inputs import Array, InputsFailed, make_inputs
 from kernel_forge.verify.planning import reference_bound
-from kernel_forge.verify.references import TIME_LIMIT, Evaluator, ReferenceFailed, time_limit
+from kernel_forge.verify.references import TIME_LIMIT, Evaluator
 from kernel_forge.verify.runs import Finished
+from kernel_forge.verify.user_code import ReferenceFailed, time_limit
 
 RunKernel = Callable[[BoundCase, Mapping[str, Array]], Finished | RunFailure]
 """Runs the launches of a case on given inputs."""

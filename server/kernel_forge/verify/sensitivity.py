@@ -7,7 +7,7 @@ import numpy as np
 
 from kernel_forge.verify.cancellation import Expanding, Expansion
 from kernel_forge.verify.inputs import Array
-from kernel_forge.verify.references import ReferenceFailed
+from kernel_forge.verify.user_code import ReferenceFailed
 
 EPSILON = 2.0**-20
 RANDOM_DRAWS = 8

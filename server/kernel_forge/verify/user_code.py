@@ -27,7 +27,7 @@ from kernel_forge.verify.process_state import ProcessState
 MESSAGE_LIMIT = 600
 Announce = Callable[[str, Location | None], Callable[[], None]]
 """(what is about to run, its place) -> what to call when it has ended."""
-announce: ContextVar[Announce] = ContextVar("announce", default=lambda _what, _place: lambda: None)  # noqa: B039
+announce: ContextVar[Announce] = ContextVar("announce", default=lambda _what, _place: lambda: None)
 _names: set[str] = set()  # names in sys.modules that are files of users
 
 
