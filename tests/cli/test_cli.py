@@ -192,7 +192,7 @@ def test_one_job_that_fails_leaves_the_reports_of_the_others(tmp_path: Path, goo
     done = forge("verify", good, write(tmp_path / "crash.cu", crash), good)
     assert done.returncode == 1, done.stderr
     assert done.stdout.count("✓") == 2
-    assert "[KF901]" in done.stdout
+    assert "[KF203]" in done.stdout
 
 
 def test_spec_writes_a_block(tmp_path: Path) -> None:

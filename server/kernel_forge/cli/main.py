@@ -1,11 +1,11 @@
 """Arguments to commands."""
 
 import argparse
-import sys
 from collections.abc import Callable, Sequence
 
 from kernel_forge import __version__
 from kernel_forge.cli.options import folder, seconds, seed
+from kernel_forge.cli.output import may_be_closed, prepare_streams, warn
 from kernel_forge.domain.errors import DeviceUnavailable, InternalError, UsageError
 from kernel_forge.ports import Device
 
@@ -18,25 +18,33 @@ def run(
     arguments: Sequence[str], find_device: FindDevice, device_names: Sequence[str], serve_editor: ServeEditor
 ) -> int:
     """Run one command and return its exit code."""
-    parser = _parser()
+    prepare_streams()
     try:
-        options = parser.parse_args(arguments)
-    except SystemExit as stop:
-        return int(stop.code or 0)
-    try:
-        return _dispatch(options, find_device, device_names, serve_editor)
+        options = _options(arguments)
+        return options if isinstance(options, int) else _dispatch(options, find_device, device_names, serve_editor)
     except UsageError as error:
-        print(f"kernel-forge: {error}", file=sys.stderr)
+        warn(str(error))
         return WRONG_USE
     except DeviceUnavailable as error:
-        print(f"kernel-forge: {error}", file=sys.stderr)
+        warn(str(error))
         return UNAVAILABLE
     except InternalError as error:
-        print(f"kernel-forge: {error}\nThis is a fault of Kernel Forge, not of your kernel.", file=sys.stderr)
+        warn(f"{error}\nThis is a fault of Kernel Forge, not of your kernel.")
         return FAULT
     except KeyboardInterrupt:
-        print("kernel-forge: interrupted", file=sys.stderr)
+        warn("interrupted")
         return INTERRUPTED
+
+
+def _options(arguments: Sequence[str]) -> argparse.Namespace | int:
+    """The options, or the exit code where the parser has said all there is to say."""
+    try:
+        with may_be_closed():
+            return _parser().parse_args(arguments)
+    except SystemExit as stop:
+        with may_be_closed():
+            pass  # what was printed shall arrive now, or fail here
+        return int(stop.code or 0)
 
 
 def _dispatch(

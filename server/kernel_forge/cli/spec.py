@@ -4,6 +4,7 @@ import argparse
 import json
 
 from kernel_forge.cli.output import may_be_closed, warn
+from kernel_forge.cli.replacement import replace_text
 from kernel_forge.cli.targets import find_targets
 from kernel_forge.domain.errors import UsageError
 from kernel_forge.source import parse
@@ -25,10 +26,10 @@ def spec_command(options: argparse.Namespace) -> int:
             print(draft.edit.new_text, end="")
         return 0
     at = source.offset(draft.edit.range.start)
-    with target.path.open("w", encoding="utf-8", newline="") as file:
-        file.write(target.text[:at] + draft.edit.new_text + target.text[at:])
+    replace_text(target.path, target.text[:at] + draft.edit.new_text + target.text[at:])
     gaps = "; fill in the gaps marked <...>" if draft.has_gaps else ""
-    print(f"{target.path}: spec block for {target.kernel} written{gaps}")
+    with may_be_closed():
+        print(f"{target.path}: spec block for {target.kernel} written{gaps}")
     return 0
 
 

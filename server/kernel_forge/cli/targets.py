@@ -1,7 +1,8 @@
 """What ``FILE[:KERNEL]`` means."""
 
+import os
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -32,15 +33,13 @@ def find_targets(texts: list[str], warn: Callable[[str], None]) -> list[Target]:
     found: list[Target] = []
     for text in texts:
         path, kernel = _split(text)
-        found.extend(_inside(path, warn) if path.is_dir() else [_read(path, kernel)])
+        found.extend(_inside(path, warn) if os.path.isdir(path) else [_read(path, kernel)])  # noqa: PTH112
     return found
 
 
 def _inside(folder: Path, warn: Callable[[str], None]) -> list[Target]:
     found = []
-    for path in sorted(folder.rglob("*")):
-        if path.suffix not in SUFFIXES or not path.is_file():
-            continue
+    for path in sorted(_files(folder)):
         try:
             target = _read(path, None)
         except SourceError as error:
@@ -53,25 +52,40 @@ def _inside(folder: Path, warn: Callable[[str], None]) -> list[Target]:
     return found
 
 
+def _files(folder: Path) -> Iterator[Path]:
+    """The CUDA files below ``folder``; what cannot be listed, or goes while we look, is passed over."""
+    for parent, _, names in os.walk(folder):
+        for name in names:
+            path = Path(parent, name)
+            if path.suffix in SUFFIXES and os.path.isfile(path):  # noqa: PTH113 (it answers where Path raises)
+                yield path
+
+
 def _split(text: str) -> tuple[Path, str | None]:
     """The kernel follows the first colon after an existing path; ``C:`` of ``C:\\x.cu`` is a drive, not a path."""
-    if Path(text).exists():
+    if not text:
+        raise UsageError("an empty name: write FILE[:KERNEL], or a folder")
+    if os.path.exists(text):  # noqa: PTH110 (False for a name too long, where Path raises)
         return Path(text).resolve(), None
     at = text.find(":", 2)
     while at != -1:
         head, kernel = text[:at], text[at + 1 :]
-        if kernel and Path(head).exists():
+        if kernel and os.path.exists(head):  # noqa: PTH110
             if Path(head).is_dir():
                 raise UsageError(f"{head} is a folder; name the kernel's file: FILE:{kernel}")
             return Path(head).resolve(), kernel
         at = text.find(":", at + 1)
     head, colon, kernel = text.partition(":")
-    raise UsageError(f"{head if len(head) > 1 and colon else text}: no such file")
+    raise UsageError(f"{_short(head if len(head) > 1 and colon else text)}: no such file")
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= 300 else f"{name[:300]}..."
 
 
 def _read(path: Path, kernel: str | None) -> Target:
     beside = path.with_suffix(".forge.toml")
-    sidecar = (str(beside), read_text(beside)) if beside.is_file() else None
+    sidecar = (str(beside), read_text(beside)) if os.path.isfile(beside) else None  # noqa: PTH113
     return Target(path, read_text(path), sidecar, kernel)
 
 

@@ -29,6 +29,8 @@ def path_of(uri: str) -> str:
     if parts.scheme != "file":
         return uri
     path = unquote(parts.path)
+    if "\0" in path:  # no file can have this name
+        return uri
     if len(path) > 2 and path[0] == "/" and path[2] == ":":  # /C:/x on Windows
         path = path[1:]
     return path

@@ -1,10 +1,12 @@
 """What the client may configure, read from initialization options and ``workspace/configuration``."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
 SECTION = "kernelForge"
+_BREAK = re.compile(r"[\n\r\v\f]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +64,7 @@ _EXPECTED = {
     "device": "the name of a device",
     "time_limit": "a number of seconds above 0",
     "include_dirs": "a list of directories",
-    "defines": "an object of macro names and values",
+    "defines": "an object of macro names and values, each on one line",
 }
 
 
@@ -76,7 +78,9 @@ def _convert(name: str, value: object) -> object | None:
             return float(value)
         case ("include_dirs", list() | tuple()) if all(isinstance(v, str) for v in value):
             return tuple(value)
-        case ("defines", Mapping()) if all(isinstance(k, str) for k in value):
+        case ("defines", Mapping()) if all(
+            isinstance(k, str) and not _BREAK.search(f"{k}{v}") for k, v in value.items()
+        ):
             return {k: str(v) for k, v in value.items()}
     return None
 

@@ -1,5 +1,6 @@
 """Comparing outputs with their reference, element by element."""
 
+import math
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -99,12 +100,13 @@ def describe(m: Mismatch) -> str:
             return f"{where} is computed from memory that was never written: {values}"
         case MismatchKind.WRONG_VALUE:
             detail = f"expected {_show(m.expected)}, got {_show(m.got)}"
-            worst = (
-                f"worst |error| {m.max_absolute:.3g}, accepted {m.tolerance:.3g}"
-                if m.tolerance
-                else f"worst |error| {m.max_absolute:.3g}"
-            )
-            return f"{m.count} of {m.total} elements of {m.output} are wrong; first {where}: {detail} ({worst})"
+            facts = []
+            if math.isfinite(m.max_absolute):
+                facts.append(f"worst |error| {m.max_absolute:.3g}")
+            if m.tolerance and m.expected is not None and math.isfinite(m.expected):  # else only itself is accepted
+                facts.append(f"accepted {m.tolerance:.3g}")
+            text = f"{m.count} of {m.total} elements of {m.output} are wrong; first {where}: {detail}"
+            return f"{text} ({', '.join(facts)})" if facts else text
 
 
 def _show(value: float | int | None) -> str:

@@ -1,5 +1,6 @@
 """Reports for a terminal, as plain lines; colours are the command line's business."""
 
+import math
 from collections.abc import Callable
 
 from kernel_forge.domain.finding import Finding, Severity
@@ -7,6 +8,7 @@ from kernel_forge.domain.outcome import CompileFailed, Mismatch, Passed, Unavail
 from kernel_forge.domain.text import Location
 from kernel_forge.views.words import case_text, problem, sentence, title
 
+SHOWN_SKIPPED = 10
 LineOf = Callable[[str, int], str]
 """(path, zero-based line) -> its text."""
 
@@ -61,7 +63,10 @@ def verdict_lines(verdict: Verdict, findings: tuple[Finding, ...], line_of: Line
         lines.extend("  " + text for text in quote(Location(finding.path, finding.range), line_of))
     lines.extend(_details(verdict))
     lines.extend(f"  note: {note}" for note in verdict.notes)
-    lines.extend(f"  skipped {what}: {why}" for what, why in verdict.skipped.items())
+    skipped = list(verdict.skipped.items())
+    lines.extend(f"  skipped {what}: {why}" for what, why in skipped[:SHOWN_SKIPPED])
+    if len(skipped) > SHOWN_SKIPPED:
+        lines.append(f"  skipped {len(skipped) - SHOWN_SKIPPED} more (--json names all)")
     return lines
 
 
@@ -73,9 +78,10 @@ def _details(verdict: Verdict) -> list[str]:
         lines.append(f"  thread  {thread}")
     if verdict.case is not None:
         lines.append(f"  case    {case_text(verdict.case)} ({verdict.case.origin})")
-    if isinstance(outcome, Mismatch) and outcome.max_relative is not None:
-        ulp = f", {outcome.max_ulp:.3g} ulp" if outcome.max_ulp is not None else ""
-        lines.append(f"  error   {outcome.max_absolute:.3g} absolute, {outcome.max_relative:.3g} relative{ulp}")
+    if isinstance(outcome, Mismatch) and outcome.max_relative is not None and math.isfinite(outcome.max_absolute):
+        relative = f", {outcome.max_relative:.3g} relative" if math.isfinite(outcome.max_relative) else ""
+        ulp = f", {outcome.max_ulp:.3g} ulp" if math.isfinite(outcome.max_ulp or 0.0) and outcome.max_ulp else ""
+        lines.append(f"  error   {outcome.max_absolute:.3g} absolute{relative}{ulp}")
     if not isinstance(outcome, Passed | Unavailable | CompileFailed):
         configuration = "".join(f" --set {k}={v}" for k, v in verdict.configuration.items())
         lines.append(f"  repeat  --seed {verdict.seed}{configuration}")

@@ -12,11 +12,12 @@ from kernel_forge.devices.compilers.messages import parse_messages
 from kernel_forge.devices.compilers.supervision import Supervised
 from kernel_forge.devices.emulator.cache import ENTRY_FILE, META_FILE, ArtifactCache
 from kernel_forge.devices.emulator.rewrite import ShadowTree, rewrite
-from kernel_forge.devices.emulator.toolchain import Toolchain
+from kernel_forge.devices.emulator.toolchain import BuildError, Toolchain, no_room, unusable_cache
 from kernel_forge.domain.launch import CompileRequest
 from kernel_forge.domain.outcome import CompilerMessage
 
 # Flags of nvcc that mean nothing to a host compiler; the rest is passed on where it is a language flag.
+_PLACED = re.compile(r"^\S+:\d+:")
 _PASSED_FLAG = re.compile(r"^(-D.+|-U.+|-std=\S+|--std=\S+)$")
 
 
@@ -46,7 +47,10 @@ def build(
     """
     objects = toolchain.runtime_objects()
     prelude = toolchain.prelude_flags(_standard(request))
-    folder = cache.build_folder()
+    try:
+        folder = cache.build_folder()
+    except OSError as error:
+        raise unusable_cache(cache.root, error) from error
     try:
         refused = _compile(request, tree, toolchain, (*prelude, *_include_flags(request)), objects, folder)
         if refused is not None:
@@ -56,6 +60,8 @@ def build(
         sources = {name: [file.path, file.text] for name, file in tree.sources.items()}
         (folder / META_FILE).write_text(json.dumps(sources), encoding="utf-8")
         return Built(cache.adopt(key, folder), False)
+    except OSError as error:
+        raise unusable_cache(cache.root, error) from error
     finally:
         shutil.rmtree(folder, ignore_errors=True)  # adopted, it is no longer there
 
@@ -103,6 +109,10 @@ def _compile(
         return None
     if ended.status is None:
         return Refused((), timed_out=True)
+    # The words of user code are no reason to think so: its messages name a place in it.
+    full = next((m for line in ended.errors.splitlines() if (m := no_room(line)) and not _PLACED.match(line)), None)
+    if full is not None:
+        raise BuildError(f"the host compiler cannot write its output in {folder.parent}: {full}")
     messages = parse_messages(ended.errors, tree.sources, compiler.version)
     if not any(m.severity == "error" for m in messages):
         reason = next((x for x in ended.errors.splitlines() if x.strip()), "the compiler failed without a message")

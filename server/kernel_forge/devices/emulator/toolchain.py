@@ -1,5 +1,6 @@
 """The host's C++ compiler: finding it, its flags, and the parts that are built once per compiler."""
 
+import contextlib
 import hashlib
 import os
 import re
@@ -15,6 +16,9 @@ from pathlib import Path
 from kernel_forge.devices.compilers.supervision import Supervised
 
 BUILD_TIME_LIMIT = 300.0
+_NO_ROOM = re.compile(
+    r"No space left on device|File too large|File size limit exceeded|Disk quota exceeded", re.IGNORECASE
+)
 NATIVE = Path(__file__).resolve().parent / "native"
 INCLUDE = NATIVE / "include"
 RUNTIME = NATIVE / "runtime"
@@ -125,6 +129,12 @@ class BuildError(Exception):
     """A part of ours does not build with this compiler: the emulator is unavailable."""
 
 
+def unusable_cache(folder: Path, error: OSError) -> BuildError:
+    """What to say where the cache folder cannot be written."""
+    reason = error.strerror or error
+    return BuildError(f"the cache folder {folder} cannot be used ({reason}); set KERNEL_FORGE_CACHE to another")
+
+
 class Toolchain:
     """A compiler with its prebuilt parts in ``cache_dir``; safe to share between threads and processes."""
 
@@ -134,6 +144,7 @@ class Toolchain:
         facts = (compiler.version, *compiler.command, "|", *flags, "|", native_hash())
         self.key = hashlib.sha256("\0".join(facts).encode()).hexdigest()[:20]
         self.folder = cache_dir / "toolchain" / self.key
+        self._cache_dir = cache_dir
         self._zig = str(cache_dir / "zig")
 
     @property
@@ -170,10 +181,13 @@ class Toolchain:
         """zig compiles its C++ library when it first links, which takes longer than a kernel may."""
         target, source = self.folder / "linked", self.folder / "linked.cpp"
         if not target.exists():
-            self.folder.mkdir(parents=True, exist_ok=True)
-            source.write_text(
-                "#include <string>\nint main(int n, char**) { return std::string(n, 'x').size() == 0; }\n"
-            )
+            self._make_folder(self.folder)
+            try:
+                source.write_text(
+                    "#include <string>\nint main(int n, char**) { return std::string(n, 'x').size() == 0; }\n"
+                )
+            except OSError as error:
+                raise unusable_cache(self._cache_dir, error) from error
             self._build([*self.compiler.command, "-pthread", str(source)], target)
 
     def prelude_flags(self, standard: str) -> tuple[str, ...]:
@@ -203,9 +217,15 @@ class Toolchain:
             return ("-I", str(INCLUDE), "-include-pch", str(target))
         return ("-I", str(INCLUDE), "-include", str(header))
 
+    def _make_folder(self, folder: Path) -> None:
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise unusable_cache(self._cache_dir, error) from error
+
     def _build(self, command: list[str], target: Path) -> None:
         """Build into a private name, then rename: another process never sees half a file."""
-        target.parent.mkdir(parents=True, exist_ok=True)
+        self._make_folder(target.parent)
         private = target.with_name(f".{os.getpid()}-{threading.get_ident()}-{target.name}")
         environment = {**self.environment, "TMPDIR": str(target.parent), "HOME": str(target.parent)}
         try:
@@ -213,16 +233,26 @@ class Toolchain:
                 [[*command, "-o", str(private)]], time_limit=BUILD_TIME_LIMIT, environment=environment
             ) as running:
                 ended = running.wait()
-            if ended.status == 0:
+            if ended.status == 0 and private.exists():
                 private.rename(target)
                 return
         except OSError as error:
             raise BuildError(f"{self.compiler.version}: {error}") from error
         finally:
-            private.unlink(missing_ok=True)
+            with contextlib.suppress(OSError):
+                private.unlink(missing_ok=True)
+        if ended.status == 0:
+            raise BuildError(
+                f"{' '.join(self.compiler.command)} ({self.compiler.version}) ended well but wrote nothing"
+            )
         if ended.status is None:
             raise BuildError(f"{self.compiler.version} did not end within {BUILD_TIME_LIMIT:g} s")
         raise BuildError(f"{self.compiler.version} cannot build the emulator: {_first_error(ended.errors)}")
+
+
+def no_room(errors: str) -> str | None:
+    """The message of a compiler or linker that found no room for its output, if ``errors`` has one."""
+    return next((line.strip() for line in errors.splitlines() if _NO_ROOM.search(line)), None)
 
 
 def _first_error(text: str) -> str:

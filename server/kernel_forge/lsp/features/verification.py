@@ -27,16 +27,16 @@ def register(server: KernelForgeServer) -> None:
     """Register the commands that start and stop verifications."""
 
     @server.command(VERIFY_COMMAND)
-    async def verify_command(ls: KernelForgeServer, uri: str, kernel: str | None = None) -> None:
-        document = ls.document(uri)
+    async def verify_command(ls: KernelForgeServer, uri: object = None, kernel: object = None, *_: object) -> None:
+        document = ls.document(uri) if isinstance(uri, str) else None
         if document is None:
             ls.tell("Open the file in the editor first.", lsp.MessageType.Warning)
             return
-        await verify(ls, document, kernel, asked=True)
+        await verify(ls, document, kernel if isinstance(kernel, str) else None, asked=True)
 
     @server.command("kernelForge.cancel")
-    async def cancel_command(ls: KernelForgeServer, uri: str) -> None:
-        document = ls.document(uri)
+    async def cancel_command(ls: KernelForgeServer, uri: object = None, *_: object) -> None:
+        document = ls.document(uri) if isinstance(uri, str) else None
         if document is not None:
             await cancel(ls, document)
 

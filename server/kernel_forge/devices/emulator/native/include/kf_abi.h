@@ -51,6 +51,9 @@ void* kf_shared_variable(const void* key, const char* name, size_t bytes, size_t
 // ---- progress and ends ----------------------------------------------------------------------------------
 void kf_spin();                       // called by atomics, sleeps and fences: lets other threads and blocks run
 void kf_fence();
+// Between the two no other thread of the block is let in: for bookkeeping of ours that kernels run. They nest.
+void kf_hold();
+void kf_release();
 long long kf_clock();
 [[noreturn]] void kf_unsupported(const char* what, int line, const char* file);   // -> Unavailable
 [[noreturn]] void kf_assert_failed(const char* expression, int line, const char* file);

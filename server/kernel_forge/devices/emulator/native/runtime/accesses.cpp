@@ -40,7 +40,7 @@ void let_in_others(Worker& w) {
 void interleave(Worker& w, void* pc) {
   if (w.is_late) end_for_time(pc);
   uint32_t gap = w.accesses_left = next_gap(w);
-  if (w.current < 0 || w.inside) return;
+  if (w.current < 0 || w.inside || w.undisturbed) return;
   w.inside = true;  // but no event for the clock: a thread that waits for memory accesses it all the time
   pass_time(w, gap);
   let_in_others(w);
@@ -72,6 +72,13 @@ void end_at_next_access(Worker& w) {
 using kf::before_access;
 
 extern "C" {
+void kf_hold() {
+  if (kf::worker) ++kf::worker->undisturbed;
+}
+void kf_release() {
+  if (kf::worker) --kf::worker->undisturbed;
+}
+
 void __tsan_init() {}
 void __tsan_func_entry(void*) {}
 void __tsan_func_exit() {}

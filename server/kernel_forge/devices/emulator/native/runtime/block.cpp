@@ -163,6 +163,7 @@ void run_block(Worker& w, uint64_t linear) {
     reset_meetings(warp);
   }
   w.fresh_first = false;
+  w.undisturbed = 0;
   begin_interleaving(w);
   w.spins = 0, w.idle = 0;
   w.next_turn = 0, w.turns = 0;

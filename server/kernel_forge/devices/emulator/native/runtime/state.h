@@ -107,6 +107,7 @@ struct Worker {
   volatile uint32_t accesses_left = 0;  // until the next interruption
   uint64_t holds_left = 0;     // how often other blocks are let in
   uint64_t threads_to_hold = 0;
+  volatile unsigned undisturbed = 0;  // see kf_hold
   unsigned ahead = 0;  // see release_lanes
   std::vector<uint32_t> held;  // interrupted until nobody else can go on
   unsigned spins = 0;  // kf_spin calls since another thread of the block was let in

@@ -7,9 +7,18 @@
 
 namespace kf {
 
+// While one lives, no other thread of the block runs.
+struct Undisturbed {
+  Undisturbed() { kf_hold(); }
+  ~Undisturbed() { kf_release(); }
+  Undisturbed(const Undisturbed&) = delete;
+  Undisturbed& operator=(const Undisturbed&) = delete;
+};
+
 class Copies {
  public:
   void issue(void* to, const void* from, size_t bytes, size_t zeros, KF_SITE) {
+    Undisturbed undisturbed;
     size_t start = data_.size();
     data_.resize(start + bytes, 0);
     memcpy(data_.data() + start, from, bytes - zeros);
@@ -20,6 +29,7 @@ class Copies {
   unsigned committed() const { return committed_; }
   // Lets batches numbered below `end` arrive.
   void arrive(unsigned end) {
+    Undisturbed undisturbed;
     while (done_ < list_.size() && list_[done_].batch < end) {
       memcpy(list_[done_].to, data_.data() + list_[done_].start, list_[done_].bytes);
       ++done_;
@@ -31,6 +41,7 @@ class Copies {
   void arrive_all() { arrive(committed_ + 1); }
   // Hands the batch that is not committed yet to whoever `other` belongs to.
   void move_open_to(Copies& other) {
+    Undisturbed undisturbed;
     size_t i = list_.size();
     while (i > done_ && list_[i - 1].batch == committed_) --i;
     for (size_t k = i; k < list_.size(); ++k) {
@@ -56,6 +67,7 @@ class Copies {
 
 // Copies of the running block by what they are bound to: a thread, a barrier, a pipeline.
 inline Copies& copies_of(const void* owner) {
+  Undisturbed undisturbed;
   static thread_local std::unordered_map<const void*, Copies> all;
   static char key;
   // Shared memory is poisoned at the start of a block: without the mark, what is in `all` is of an earlier one.

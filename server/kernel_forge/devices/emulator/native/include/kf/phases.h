@@ -22,6 +22,7 @@ struct Phases {
   template <class Completion>
   uint64_t arrive(uint64_t count, uint64_t drop, Completion&& completion, KF_SITE) {
     kf_spin();
+    Undisturbed undisturbed;  // who lets the copies arrive also ends the phase
     uint64_t old = now(), made;
     do {
       if (pending(old) < count) kf_assert_failed("a barrier does not expect this many arrivals in one phase", KF_AT);
