@@ -23,7 +23,7 @@ for line in sys.stdin:
     number = json.loads(line)["number"]
     step = {"type": "Progress", "message": "step", "done": 1, "total": 2}
     print(json.dumps({"type": "Stepped", "number": number, "progress": step}))
-    report = {"type": "FileReport", "problems": [], "verdicts": []}
+    report = {"type": "FileReport", "problems": [], "verdicts": [], "ran_python": False}
     print(json.dumps({"type": "Done", "number": number, "report": report}), flush=True)
 """
 

@@ -80,7 +80,7 @@ def test_edge_cases_respect_the_constraints() -> None:
     assert values
     assert all(v % 4 == 0 and v > 0 for v in values)
     assert {32, 64} <= set(values)
-    assert all(is_legal(spec, {"n": v}) for v in values)
+    assert all(is_legal(spec, {"n": v}, {}) for v in values)
 
 
 def test_edge_cases_of_several_sizes() -> None:

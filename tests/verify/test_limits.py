@@ -10,6 +10,7 @@ import pytest
 from kernel_forge.domain.outcome import Unavailable
 from kernel_forge.verify import references
 from kernel_forge.verify.limits import ReferenceFailed, limits
+from kernel_forge.verify.user_code import UserFiles
 from tests.verify.fake_device import check
 from tests.verify.kernels import SCALE, Flat
 
@@ -54,7 +55,7 @@ def test_a_reference_that_wants_all_memory(reference: str) -> None:
 def test_memory_taken_bit_by_bit_by_a_function(tmp_path: Path) -> None:
     file = tmp_path / "r.py"
     file.write_text("def f(x):\n    kept = []\n    while True:\n        kept.append(bytearray(1 << 28))\n")
-    function = references._load(file, "f")
+    function = UserFiles(tmp_path).function(file.name, "f")
     with pytest.raises(ReferenceFailed, match=r"^f needs more than 1 GiB of memory$"), limits(20, None, "f", 1 << 30):
         function(np.zeros(1))
     np.zeros(1 << 20)  # the limit is gone

@@ -14,7 +14,7 @@ from kernel_forge.spec import BoundCase
 from kernel_forge.verify import tolerance as tolerances
 from kernel_forge.verify.exactness import Traced, trace_of
 from kernel_forge.verify.inputs import Array, Hints, InputsFailed, make_inputs
-from kernel_forge.verify.limits import ReferenceFailed, limits
+from kernel_forge.verify.limits import OutOfTime, ReferenceFailed, limits
 from kernel_forge.verify.planning import reference_bound
 from kernel_forge.verify.references import Evaluator
 from kernel_forge.verify.runs import Finished
@@ -57,6 +57,10 @@ class Expectations:
                 if isinstance(other, KernelReference):
                     made = self._from_kernel(bound, other, output.name, inputs, run)
                     reference[output.name], tolerance[output.name] = made
+        except _NotAnswered as error:
+            return error.answer
+        except OutOfTime as error:
+            return Unavailable(str(error))
         except (ReferenceFailed, InputsFailed) as error:
             return Unavailable(str(error), error.location if isinstance(error, ReferenceFailed) else None, of_spec=True)
         return Expected(reference, tolerance, inputs)
@@ -124,6 +128,8 @@ class Expectations:
         def outputs(values: Mapping[str, Array]) -> Mapping[str, Array]:
             self.evaluator.time_left  # noqa: B018 (raises when it is over)
             finished = run(launched, values)
+            if isinstance(finished, Unavailable):
+                raise _NotAnswered(finished)
             if not isinstance(finished, Finished):
                 raise ReferenceFailed(f"the reference kernel {reference.kernel} failed: {_text(finished)}", place)
             return finished.outputs
@@ -145,6 +151,14 @@ class Expectations:
     def _seed(self, bound: BoundCase, kind: str) -> int:
         words = [self.seed, *bound.sizes.values(), *kind.encode()]
         return int(np.random.SeedSequence(words).generate_state(1)[0])
+
+
+class _NotAnswered(Exception):
+    """The device cannot run the reference kernel, which says nothing about it."""
+
+    def __init__(self, answer: Unavailable) -> None:
+        super().__init__(answer.reason)
+        self.answer = answer
 
 
 def _is_all_integers(spec: KernelSpec) -> bool:

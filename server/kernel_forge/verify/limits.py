@@ -30,6 +30,10 @@ class ReferenceFailed(UsageError):
         self.location = location
 
 
+class OutOfTime(ReferenceFailed):
+    """The time of the whole verification is over: nobody's fault."""
+
+
 class Expired(BaseException):
     """The time is over; no ``except Exception`` in the user's code stops it."""
 

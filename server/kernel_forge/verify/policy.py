@@ -39,6 +39,7 @@ from kernel_forge.verify.shrinking import shrink
 COMPILE_LIMIT = 60.0
 EMULATED_CASE_BYTES = 256 << 20
 SMALL_RUN_LIMIT = 5.0
+MOST_POSTPONED = 2
 LARGE_RUN_LIMIT = 15.0
 
 
@@ -192,7 +193,9 @@ def _check_all(
         if reason is not None:
             _leave_out(state, case, reason)
             continue
-        limit = min(LARGE_RUN_LIMIT if measured else SMALL_RUN_LIMIT, max(1.0, deadline - time.monotonic()))
+        left = deadline - time.monotonic()
+        # Of what is left a part, until a run has ended: two cases may be postponed, and the third then decides.
+        limit = min(LARGE_RUN_LIMIT, max(1.0, left)) if measured else min(SMALL_RUN_LIMIT, max(0.5, left / 4))
         result = checker.check(case, limit, deadline)
         state.runs += checker.take_runs()
         if isinstance(result, CaseOpen):
@@ -204,8 +207,8 @@ def _check_all(
             if result.about_reference or not case.is_own:
                 return state.verdict(result.outcome, result.case)
             _leave_out(state, case, result.outcome.reason)
-        elif isinstance(result.outcome, TimedOut) and waiting and measured is None and label not in postponed:
-            postponed.add(label)  # smaller cases tell whether it is the size
+        elif isinstance(result.outcome, TimedOut) and waiting and measured is None and len(postponed) < MOST_POSTPONED:
+            postponed.add(label)  # smaller cases tell whether it is the size; a kernel without end has none that do
             waiting.append(case)
         elif isinstance(result.outcome, TimedOut) and _explained_by_size(state, case, measured, limit):
             _leave_out(state, case, f"too large to run in {limit:.0f} s on this device ({state.info.basis})")

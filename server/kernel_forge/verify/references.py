@@ -24,7 +24,7 @@ from kernel_forge.spec import BoundCase
 from kernel_forge.spec.numpy_expression import NumpyExpression, python_name
 from kernel_forge.verify.exactness import Traced
 from kernel_forge.verify.inputs import Array
-from kernel_forge.verify.limits import TIME_LIMIT, ReferenceFailed, limits
+from kernel_forge.verify.limits import TIME_LIMIT, OutOfTime, ReferenceFailed, limits
 from kernel_forge.verify.reductions import Watch, Watched, lost, reduces
 from kernel_forge.verify.user_code import UserFiles, blame
 
@@ -66,7 +66,7 @@ class Evaluator:
         """
         left = self.deadline - time.monotonic()
         if left <= 0:
-            raise ReferenceFailed("the time limit of the verification was reached", None)
+            raise OutOfTime("the time limit of the verification was reached", None)
         return min(TIME_LIMIT, left)
 
     def reduces(self, bound: BoundCase, inputs: Mapping[str, Array]) -> bool:

@@ -20,7 +20,7 @@ from typing import Any
 
 from kernel_forge.domain.errors import UsageError
 from kernel_forge.domain.text import Location, Range
-from kernel_forge.verify.limits import Expired, ReferenceFailed, too_much
+from kernel_forge.verify.limits import Expired, ReferenceFailed
 from kernel_forge.verify.process_state import ProcessState
 
 Announce = Callable[[str, Location | None], Callable[[], None]]
@@ -130,12 +130,10 @@ def blame(what: str, location: Location | None, file: Path | None = None) -> Ite
     """
     try:
         yield
-    except (UsageError, Expired):
+    except (UsageError, Expired, MemoryError):
         raise
     except BaseException as error:  # the user's code, and objects of its making, may raise anything
         place = _place(error, file) if file is not None else None
-        if isinstance(error, MemoryError):
-            raise ReferenceFailed(too_much(what), place or location) from None
         raise ReferenceFailed(f"{what} raised {error_text(error)}", place or location) from None
 
 

@@ -150,7 +150,9 @@ class ReportReader:
 def _where(offset: int, size: int) -> str:
     if offset < 0:
         return f"{-offset} bytes before"
-    return f"{offset - size} bytes past the end of" if offset >= size else f"at byte {offset} of"
+    if offset == size:
+        return "right past the end of"
+    return f"{offset - size} bytes past the end of" if offset > size else f"at byte {offset} of"
 
 
 def read_events(path: Path) -> list[Event]:
