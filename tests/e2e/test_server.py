@@ -169,7 +169,10 @@ async def test_cancel_stops_the_kernel_and_its_processes(client: LanguageClient,
         if client.progress_reports:
             break
         await asyncio.sleep(0.02)
-    await asyncio.sleep(1.5)
+    for _ in range(1000):
+        if _kernels_running():
+            break
+        await asyncio.sleep(0.02)
     token = next(iter(client.progress_reports))
     assert _kernels_running(), "the kernel should be running by now"
     client.window_work_done_progress_cancel(lsp.WorkDoneProgressCancelParams(token=token))

@@ -81,7 +81,7 @@ class ReportReader:
         verb = "access" if is_write is None else "write" if is_write else "read"
         buffer = self._buffer(event)
         if kind == "stack-overflow":
-            return MemoryFault(kind, "a thread used more stack than it has (60 KiB)", here, thread)
+            return MemoryFault(kind, "a thread used more local memory than CUDA allows (512 KiB)", here, thread)
         if kind == "null":
             return MemoryFault(kind, f"{verb} through a null pointer", here, thread, is_write=is_write)
         if kind == "read-only":

@@ -2,7 +2,7 @@
 
 import itertools
 import logging
-from typing import assert_never
+from typing import Any, assert_never
 
 from lsprotocol import types as lsp
 
@@ -27,7 +27,7 @@ def register(server: KernelForgeServer) -> None:
     """Register the commands that start and stop verifications."""
 
     @server.command(VERIFY_COMMAND)
-    async def verify_command(ls: KernelForgeServer, uri: object = None, kernel: object = None, *_: object) -> None:
+    async def verify_command(ls: KernelForgeServer, uri: Any = None, kernel: Any = None, *_: Any) -> None:
         document = ls.document(uri) if isinstance(uri, str) else None
         if document is None:
             ls.tell("Open the file in the editor first.", lsp.MessageType.Warning)
@@ -35,7 +35,7 @@ def register(server: KernelForgeServer) -> None:
         await verify(ls, document, kernel if isinstance(kernel, str) else None, asked=True)
 
     @server.command("kernelForge.cancel")
-    async def cancel_command(ls: KernelForgeServer, uri: object = None, *_: object) -> None:
+    async def cancel_command(ls: KernelForgeServer, uri: Any = None, *_: Any) -> None:
         document = ls.document(uri) if isinstance(uri, str) else None
         if document is not None:
             await cancel(ls, document)
