@@ -22,13 +22,13 @@ uint32_t next_gap(Worker& w) {
   return 1 + static_cast<uint32_t>((random >> 8) % (2 * mean[random & 3]));
 }
 
-void let_in_others(Worker& w) {
+// Before a write, whose value has been computed, others are let in for longer: what it was computed from may be old then.
+void let_in_others(Worker& w, bool writes) {
   uint64_t random = mix(++w.random);
-  // Other blocks run some of the time: what this thread has read may be old when it writes.
-  if ((random & 15) == 0 && w.holds_left && w.holds_left--) w.launch->dispatcher->hold(w, 1 + (random >> 8) % 8);
+  if (writes && (random & 3) == 0 && w.holds_left && w.holds_left--) w.launch->dispatcher->hold(w, 1 + (random >> 8) % 8);
   if (w.ready_count == 0 && w.next_fresh >= w.threads.size()) return;
   // Held back until nobody else can go on, or sent to the end of the queue.
-  if ((random & 3) == 1 && w.threads_to_hold && w.threads_to_hold--)
+  if (writes && (random & 3) <= 1 && w.threads_to_hold && w.threads_to_hold--)
     w.held.push_back(static_cast<uint32_t>(w.current));
   else
     make_ready(w, static_cast<uint32_t>(w.current));
@@ -37,19 +37,24 @@ void let_in_others(Worker& w) {
   yield_to_others(w);
 }
 
-void interleave(Worker& w, void* pc) {
+void interleave(Worker& w, const void* address, bool writes, void* pc) {
   if (w.is_late) end_for_time(pc);
+  auto* byte = static_cast<const char*>(address);
+  if (byte >= w.stacks && byte < w.stacks + w.stacks_bytes) {  // a thread's own memory: nobody else looks there
+    w.accesses_left = 1;
+    return;
+  }
   uint32_t gap = w.accesses_left = next_gap(w);
   if (w.current < 0 || w.inside || w.undisturbed) return;
   w.inside = true;  // but no event for the clock: a thread that waits for memory accesses it all the time
   pass_time(w, gap);
-  let_in_others(w);
+  let_in_others(w, writes);
   worker->inside = false;
 }
 
-__attribute__((always_inline)) inline void before_access() {
+__attribute__((always_inline)) inline void before_access(const void* address, bool writes) {
   Worker* w = worker;
-  if (w && w->interleaves && --w->accesses_left == 0) interleave(*w, __builtin_return_address(0));
+  if (w && w->interleaves && --w->accesses_left == 0) interleave(*w, address, writes, __builtin_return_address(0));
 }
 
 }  // namespace
@@ -58,7 +63,7 @@ void begin_interleaving(Worker& w) {
   w.interleaves = settings.order == Order::kRandom;
   w.accesses_left = next_gap(w);
   w.threads_to_hold = w.threads.size();
-  w.holds_left = mix(++w.random) % 3;
+  w.holds_left = 1 + mix(++w.random) % 4;
 }
 
 void end_at_next_access(Worker& w) {
@@ -84,17 +89,17 @@ void __tsan_func_entry(void*) {}
 void __tsan_func_exit() {}
 void __tsan_vptr_update(void**, void*) {}
 void __tsan_vptr_read(void**) {}
-void __tsan_read_range(void*, size_t) { before_access(); }
-void __tsan_write_range(void*, size_t) { before_access(); }
+void __tsan_read_range(void* p, size_t) { before_access(p, false); }
+void __tsan_write_range(void* p, size_t) { before_access(p, true); }
 
 #define KF_ACCESS(size)                                      \
-  void __tsan_read##size(void*) { before_access(); }         \
-  void __tsan_write##size(void*) { before_access(); }        \
-  void __tsan_unaligned_read##size(void*) { before_access(); } \
-  void __tsan_unaligned_write##size(void*) { before_access(); } \
-  void __tsan_volatile_read##size(void*) { before_access(); } \
-  void __tsan_volatile_write##size(void*) { before_access(); } \
-  void __tsan_read_write##size(void*) { before_access(); }
+  void __tsan_read##size(void* p) { before_access(p, false); }         \
+  void __tsan_write##size(void* p) { before_access(p, true); }        \
+  void __tsan_unaligned_read##size(void* p) { before_access(p, false); } \
+  void __tsan_unaligned_write##size(void* p) { before_access(p, true); } \
+  void __tsan_volatile_read##size(void* p) { before_access(p, false); } \
+  void __tsan_volatile_write##size(void* p) { before_access(p, true); } \
+  void __tsan_read_write##size(void* p) { before_access(p, true); }
 KF_ACCESS(1)
 KF_ACCESS(2)
 KF_ACCESS(4)
@@ -103,15 +108,15 @@ KF_ACCESS(16)
 #undef KF_ACCESS
 
 void* __tsan_memcpy(void* to, const void* from, size_t size) {
-  before_access();
+  before_access(to, true);
   return __builtin_memcpy(to, from, size);
 }
 void* __tsan_memmove(void* to, const void* from, size_t size) {
-  before_access();
+  before_access(to, true);
   return __builtin_memmove(to, from, size);
 }
 void* __tsan_memset(void* to, int value, size_t size) {
-  before_access();
+  before_access(to, true);
   return __builtin_memset(to, value, size);
 }
 
