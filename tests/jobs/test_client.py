@@ -23,7 +23,7 @@ for line in sys.stdin:
     number = json.loads(line)["number"]
     step = {"type": "Progress", "message": "step", "done": 1, "total": 2}
     print(json.dumps({"type": "Stepped", "number": number, "progress": step}))
-    report = {"type": "FileReport", "problems": [], "verdicts": [], "ran_python": False}
+    report = {"type": "FileReport", "problems": [], "verdicts": [], "ran_python": "python" in line}
     print(json.dumps({"type": "Done", "number": number, "report": report}), flush=True)
 """
 
@@ -63,6 +63,17 @@ async def test_progress_and_report(tmp_path: Path) -> None:
     steps: list[Progress] = []
     assert await run(JobClient(worker(tmp_path, HELLO + DONE)), steps=steps) == FileReport((), ())
     assert steps == [Progress("step", 1, 2)]
+
+
+async def test_a_worker_that_ran_the_users_python_is_not_used_again(tmp_path: Path) -> None:
+    """It keeps imported modules, threads, its folder and whatever was done to NumPy."""
+    client = JobClient(worker(tmp_path, HELLO + DONE))
+    for _ in range(3):
+        end = await client.run(VerifyRequest("/a.cu", "python"), lambda _: None, 10)
+        assert end == FileReport((), (), ran_python=True)
+    await client.close()
+    assert len(set(pids(tmp_path))) >= 3
+    assert not any(is_alive(pid) for pid in pids(tmp_path))
 
 
 async def test_a_good_worker_is_used_again_and_close_leaves_none(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kernel_forge.domain.errors import SourceError, UsageError
+from kernel_forge.domain.spec import BLOCK_MARKER
 
 SUFFIXES = (".cu", ".cuh")
 MAX_BYTES = 8 << 20
@@ -45,7 +46,7 @@ def _inside(folder: Path, warn: Callable[[str], None]) -> list[Target]:
         except SourceError as error:
             warn(f"{error}; left out")
             continue
-        if "/// kernel-forge" in target.text or target.sidecar is not None:
+        if BLOCK_MARKER in target.text or target.sidecar is not None:
             found.append(target)
     if not found:
         raise UsageError(f"{folder}: no .cu or .cuh file with a spec block in this folder")

@@ -8,6 +8,9 @@ from kernel_forge.domain.dtypes import DType
 from kernel_forge.domain.expression import Expression, Number
 from kernel_forge.domain.text import Location, Range
 
+BLOCK_MARKER = "/// kernel-forge"
+"""What opens a spec block, inside a ``//`` comment."""
+
 Sizes = Mapping[str, int]
 Configuration = Mapping[str, Number]
 """Tunable parameter -> chosen value."""

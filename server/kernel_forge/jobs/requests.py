@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 
 from kernel_forge.domain.finding import Finding
 from kernel_forge.domain.outcome import Verdict
+from kernel_forge.domain.spec import BLOCK_MARKER
 
 MARGIN_SECONDS = 30.0
-_BLOCK = re.compile(r"///\s*kernel-forge")
 _TABLE = re.compile(r"^\s*\[kernels\.", re.MULTILINE)
 
 
@@ -44,7 +44,7 @@ class VerifyRequest:
         if self.kernel is not None:
             return 1
         tables = len(_TABLE.findall(self.sidecar[1])) if self.sidecar is not None else 0
-        return max(1, len(_BLOCK.findall(self.text)) + tables)
+        return max(1, self.text.count(BLOCK_MARKER) + tables)
 
     @property
     def wall_limit(self) -> float:

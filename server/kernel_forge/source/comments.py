@@ -10,12 +10,12 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from kernel_forge.domain.spec import BLOCK_MARKER
 from kernel_forge.domain.text import Position, Range
 from kernel_forge.source.lines import LineIndex
 from kernel_forge.source.tree import SyntaxTree
 
-BLOCK_NAME = "kernel-forge"
-_OPENING = f"// /// {BLOCK_NAME}"
+_OPENING = f"// {BLOCK_MARKER}"
 _IS_OPENING = re.compile(rf"^[ \t\ufeff]*{_OPENING}[ \t]*$")
 _COMMENT_LINE = re.compile(r"^([ \t]*)//(?: (.*)|)$", re.DOTALL)
 _ANY_OPENING = re.compile(r"^[ \t]*// /// [a-zA-Z0-9-]+[ \t]*$")

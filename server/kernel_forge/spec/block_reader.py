@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from kernel_forge.domain.errors import ExpressionError
 from kernel_forge.domain.expression import Expression
+from kernel_forge.domain.finding import Severity
 from kernel_forge.domain.spec import (
     BufferArg,
     KernelSpec,
@@ -159,6 +160,10 @@ class BlockReader:
         references: dict[str, Reference],
         tunables: tuple[Tunable, ...],
     ) -> KernelSpec:
+        for name, value in (("baseline", self.model.baseline), ("gate", self.model.gate)):
+            if value is not None:
+                message = f"{name} is not used yet: no speed is measured or compared by this version"
+                self.block.add("KF116", message, (name,), key=True, severity=Severity.INFORMATION)
         tolerance = self.model.tolerance
         tune_where: list[str] = [str(w) for w in self.model.tune.get("where", [])]
         macros = {m.name for m in self.source.macros}

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from kernel_forge.domain.dtypes import DType
 from kernel_forge.domain.errors import UsageError
+from kernel_forge.domain.spec import BLOCK_MARKER
 from kernel_forge.domain.text import Position, Range, TextEdit, line_end
 from kernel_forge.source import Kernel, Param, SourceFile
 from kernel_forge.spec.body_reading import GridReading, read_elementwise, read_grid, read_row_reduction
@@ -118,7 +119,7 @@ class _Drafter:
         indent = re.match(r"[ \t]*", self._line_text(at.line))
         lead = indent.group() if indent is not None else ""
         newline = line_end(self.source.text)
-        text = "".join(f"{lead}// {line}".rstrip() + newline for line in ["/// kernel-forge", *lines, "///"])
+        text = "".join(f"{lead}// {line}".rstrip() + newline for line in [BLOCK_MARKER, *lines, "///"])
         return Draft(TextEdit(Range(at, at), text), self.has_gaps)
 
     def _line_text(self, line: int) -> str:

@@ -9,6 +9,7 @@ An explicit ``init`` is honoured in every kind.
 """
 
 import math
+import random
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -212,6 +213,9 @@ def _from_function(
     bound: BoundCase,
     rng: np.random.Generator,
 ) -> Array:
+    seed = int(rng.integers(2**32))
+    np.random.seed(seed)  # for functions that do not draw from ``rng``
+    random.seed(seed)
     try:
         with blame(function.__name__, None):
             made = np.asarray(function(rng, shape, **bound.sizes))
