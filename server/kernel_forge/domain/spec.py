@@ -95,7 +95,9 @@ class LaunchSpec:
 
     ``kernel`` is the C++ expression to launch, template arguments included (``f<BLOCK, 4>``; tunable
     names in it reach the compiler as macros or are replaced by their values). ``args`` name, in parameter
-    order, entries of ``KernelSpec.args``. ``grid``, ``block`` and ``cluster`` have 1 to 3 entries.
+    order, entries of ``KernelSpec.args``; ``types`` are the element types of these parameters, where known (one
+    scalar may be an ``int`` in one launch and a ``size_t`` in another).
+    ``grid``, ``block`` and ``cluster`` have 1 to 3 entries.
     """
 
     kernel: str
@@ -106,6 +108,7 @@ class LaunchSpec:
     cluster: tuple[Expression, ...] = ()
     cooperative: bool = False
     location: Location | None = None
+    types: tuple[DType | None, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

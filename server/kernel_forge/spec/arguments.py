@@ -73,7 +73,9 @@ class ArgumentReader:
             return
         table = self.model.args.get(name)
         dtype, lanes = instance.element(param, self.source.aliases)
-        if dtype is None and table is not None and table.dtype is not None:
+        # The spec knows better than an alias, which may stand under an #if; what is spelled out is what is compiled.
+        is_spelled_out = param.is_template_type or element_type(param.type_text, {}).dtype is not None
+        if (dtype is None or not is_spelled_out) and table is not None and table.dtype is not None:
             given = element_type(table.dtype, self.source.aliases)
             dtype, lanes = _named_dtype(table.dtype) or given.dtype, given.lanes
         if dtype is None:

@@ -200,9 +200,12 @@ def _launch(
         message = f"{what} is zero with {shown}; a launch needs at least one"
         raise _Problem("KF113", message, (*path, what, extents.index(0)), location=launch.location)
     passed: list[BufferRef | Scalar] = []
-    for name in launch.args:
+    for name, dtype in zip(launch.args, launch.types or (None,) * len(launch.args), strict=True):
         arg = args[name]
-        passed.append(BufferRef(name) if isinstance(arg, BufferArg) else Scalar(arg.dtype, scalars[name]))
+        if isinstance(arg, BufferArg):
+            passed.append(BufferRef(name))
+        else:
+            passed.append(Scalar(dtype or arg.dtype, scalars[name]))
     return Launch(
         _kernel_text(launch.kernel, {k: v for k, v in scope.items() if k in spec.default_configuration}),
         tuple(passed),

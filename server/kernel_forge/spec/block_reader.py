@@ -125,6 +125,9 @@ class BlockReader:
         if given is None:
             return tuple(p.name for p in params)
         path = (*self.block.launch_path(i), "args")
+        values = given if isinstance(given, list) else list(given.values())
+        if not self._are_known(values, path, None if isinstance(given, list) else list(given)):
+            return None
         if isinstance(given, list):
             if len(given) != len(params):
                 message = f"{instance.kernel.name} has {len(params)} parameters, {len(given)} arguments are listed"
@@ -141,6 +144,23 @@ class BlockReader:
                 self.block.add("KF113", message, (*path, key), key=True, fixes=fixes)
                 return None
         return tuple(given.get(p.name, p.name) for p in params)
+
+    def _are_known(self, values: list[str], path: tuple[str | int, ...], keys: list[str] | None) -> bool:
+        """Whether every name passed is an entry of ``[args]``, a size, or a parameter of a kernel of this spec."""
+        params = [p.name for k in self.source.kernels for p in k.params]
+        known = (*self.model.args, *self.sizes, *params)
+        for i, name in enumerate(values):
+            if name in known:
+                continue
+            near = nearest(name, known)
+            hint = f"; did you mean {near}?" if near else ""
+            message = (
+                f"{name} is no argument: write the name of a parameter or of an entry of [args]{hint} "
+                f'(for a value of its own: [args] {{ name = {{ value = "..." }} }})'
+            )
+            self.block.add("KF113", message, (*path, i if keys is None else keys[i]))
+            return False
+        return True
 
     def _launches(
         self, launches: list[tuple[LaunchTable | None, Instance, tuple[str, ...]]], known: frozenset[str]

@@ -62,6 +62,7 @@ class LaunchReader:
             cluster=tuple(cluster or ()),
             cooperative=cooperative,
             location=location,
+            types=tuple(instance.element(p, self.source.aliases)[0] for p in instance.kernel.params),
         )
 
     def _ask_for_launch(self, instance: Instance, path: Path, keys: list[str]) -> None:

@@ -109,7 +109,7 @@ class NumpyExpression:
             tree = ast.parse(text.strip(), mode="eval")
             read: set[str] = set()
             _check(tree.body, text.strip(), lead, known, frozenset(), read)
-            code = compile(tree, "<reference>", "eval")
+            code = compile(ast.fix_missing_locations(_PlainConstants(known).visit(tree)), "<reference>", "eval")
         except (SyntaxError, ValueError) as error:
             offset = (getattr(error, "offset", None) or 1) - 1 + lead
             words = [n for n in known if keyword.iskeyword(n) and re.search(rf"\b{n}\b", text)]
@@ -130,8 +130,42 @@ class NumpyExpression:
         Whatever NumPy raises is raised (shape errors and the like).
         """
         arguments = {python_name(name): value for name, value in arguments.items()}
-        scope = {"__builtins__": dict(_IMPORT), "np": np, "numpy": np, "math": np, **_BUILTINS, **arguments}
+        scope = {
+            _PLAIN: _plain,
+            "__builtins__": dict(_IMPORT),
+            "np": np,
+            "numpy": np,
+            "math": np,
+            **_BUILTINS,
+            **arguments,
+        }
         return eval(self._code, scope)  # checked node by node in parse
+
+
+_PLAIN = "_kernel_forge_plain"
+
+
+def _plain(value: Any) -> Any:
+    """A NumPy scalar as a Python number."""
+    return value.item() if isinstance(value, np.floating | np.integer) else value
+
+
+class _PlainConstants(ast.NodeTransformer):
+    """Calls that read no argument give Python numbers: ``np.sqrt(2 / np.pi)`` is a constant of the code like any other.
+
+    As a ``np.float64`` it would turn the whole evaluation into float64 (NEP 50), and the error of the kernel's own
+    type could not be learned.
+    """
+
+    def __init__(self, arguments: frozenset[str]) -> None:
+        self.arguments = arguments
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        self.generic_visit(node)
+        names = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
+        if names <= {"np", "numpy", "math", _PLAIN} and not any(k.arg == "dtype" for k in node.keywords):
+            return ast.Call(ast.Name(_PLAIN, ast.Load()), [node], [])
+        return node
 
 
 def python_name(name: str) -> str:

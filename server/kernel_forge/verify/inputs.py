@@ -60,7 +60,8 @@ class Hints:
 def make_inputs(
     spec: KernelSpec, bound: BoundCase, kind: str, seed: int, load: LoadFunction, hints: Hints | None = None
 ) -> dict[str, Array]:
-    """Contents of every buffer with role in or inout, by name, each in its shape and dtype.
+    """Contents of every buffer with role in or inout, and of scratch with an ``init``, by name, each in its shape and
+    dtype.
 
     Raises:
         InputsFailed: an ``init`` that does not fit (integers out of range).
@@ -68,10 +69,15 @@ def make_inputs(
     """
     inputs: dict[str, Array] = {}
     for index, arg in enumerate(spec.args):
-        if isinstance(arg, BufferArg) and arg.role in (Role.IN, Role.INOUT):
+        if isinstance(arg, BufferArg) and (arg.role in (Role.IN, Role.INOUT) or _is_made(arg)):
             rng = np.random.default_rng([seed, index])
             inputs[arg.name] = _array(arg, bound, kind, rng, load, hints or Hints())
     return inputs
+
+
+def _is_made(arg: BufferArg) -> bool:
+    """A workspace that the host prepares: a counter set to zero, say."""
+    return arg.role is Role.SCRATCH and arg.init is not None
 
 
 def _array(

@@ -150,9 +150,12 @@ void Dispatcher::release_held(uint64_t ended) {
   }
 }
 
+// Every block that is held keeps its threads' stacks.
+constexpr size_t kMostHeld = 3;
+
 void Dispatcher::hold(Worker& w, uint64_t ends) {
   std::unique_lock<std::mutex> lock(mutex_);
-  if (!can_begin()) return;
+  if (!can_begin() || held_.size() >= kMostHeld) return;
   w.permitted = false;
   w.due = ended_ + ends;
   held_.push_back(&w);

@@ -235,6 +235,11 @@ void limit_resources(const Job& job) {
   rlimit files{largest, largest};
   setrlimit(RLIMIT_FSIZE, &files);
   setrlimit(RLIMIT_CORE, &core);
+  // Address space is not memory: stacks are reserved for every thread that could wait. The clock watches the memory.
+  rlimit space{};
+  getrlimit(RLIMIT_AS, &space);
+  space.rlim_cur = space.rlim_max;
+  setrlimit(RLIMIT_AS, &space);
 }
 
 }  // namespace
