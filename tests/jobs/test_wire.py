@@ -87,7 +87,7 @@ def test_an_unknown_enum_value_is_our_error() -> None:
         b"1",
         b'{"type":"No"}',
         b'{"type":"Hello"}',
-        b'{"type":"Hello","version":1,"x":1}',
+        b'{"type":"Hello","version":2,"x":1}',
         b"[" * 100000,
     ],
 )

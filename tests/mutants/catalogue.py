@@ -149,7 +149,6 @@ MUTANTS: list[Mutant] = [
         "atomic replaced by plain add",
         "atomicAdd(&counts[b], local[b]);",
         "counts[b] += local[b];",
-        why="the emulator runs a block to its end, so no order of whole blocks loses an update between blocks",
     ),
     *_of(
         "convolution.cu",

@@ -55,6 +55,10 @@ class Compiler:
             "-fno-strict-aliasing",
             "-ffp-contract=off",
             "-fno-math-errno",
+            # A null pointer is a fault to be seen, not a licence to drop the code; a frame may be larger than the gap
+            # between two stacks.
+            "-fno-delete-null-pointer-checks",
+            "-fstack-clash-protection",
             "-fsanitize=alignment",
             "-fno-sanitize-recover=alignment",
             # Calls before accesses to memory, answered by native/runtime/accesses.cpp.
