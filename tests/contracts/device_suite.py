@@ -136,8 +136,8 @@ class DeviceSuite:
         [
             ("y[i] = x[i];", "out-of-bounds", 100),
             ("if (i <= n) y[i] = 1.0f;", "guard-band", 99),
-            ("float* p = nullptr; p[i] = 1.0f;", "null", 100),
-            ("if (i < 8) { float4 v = *(const float4*)(x + 1); y[i] = v.x; }", "misaligned", 100),
+            ("float* p = (float*)(unsigned long long)(n - 100); p[i] = 1.0f;", "null", 100),
+            ("if (i < 8) { float4 v = *(const float4*)(x + 1); y[i] = v.x + v.y + v.z + v.w; }", "misaligned", 100),
             ("const_cast<float*>(x)[0] = y[0];", "read-only", 100),
             ("__shared__ float s[64]; s[threadIdx.x + 1] = 1.0f; y[0] = s[1];", "out-of-bounds", 100),
         ],

@@ -9,32 +9,30 @@ from kernel_forge.devices.compilers.gpu.code import GpuCode
 from kernel_forge.devices.compilers.messages import UserFile
 from kernel_forge.devices.compilers.opinion import DeviceCode
 from kernel_forge.devices.cuda.wire import Code
-from kernel_forge.devices.emulator.cache import ArtifactCache
+from kernel_forge.devices.emulator.cache import ENTRY_FILE, META_FILE, ArtifactCache
 from kernel_forge.domain.launch import CompileRequest
 from kernel_forge.domain.outcome import CompilerMessage, Unavailable
 from kernel_forge.domain.resources import Resources
 from kernel_forge.ports import Artifact
 
-IMAGE, META = "kernel", "meta.json"
-
 
 def store(cache: ArtifactCache, key: str, code: GpuCode, sources: DeviceCode) -> Path:
     """The entry of ``key``, made from ``code``."""
     folder = cache.build_folder()
-    (folder / IMAGE).write_bytes(code.image)
+    (folder / ENTRY_FILE).write_bytes(code.image)
     meta = {
         "entries": dict(code.entries),
         "resources": {k: asdict(r) for k, r in code.resources.items()},
         "sources": {name: [f.path, f.text] for name, f in sources.sources.items()},
         "compiler": code.compiler,
     }
-    (folder / META).write_text(json.dumps(meta), encoding="utf-8")
+    (folder / META_FILE).write_text(json.dumps(meta), encoding="utf-8")
     return cache.adopt(key, folder)
 
 
 def read_artifact(folder: Path, request: CompileRequest, *, from_cache: bool) -> Artifact:
     """The artifact of a cache entry."""
-    meta = json.loads((folder / META).read_text(encoding="utf-8"))
+    meta = json.loads((folder / META_FILE).read_text(encoding="utf-8"))
     resources = {k: Resources(**r) for k, r in meta["resources"].items()}
     notes = (CompilerMessage("note", f"compiled by {meta['compiler']}", None, meta["compiler"]),)
     return Artifact(str(folder), request.kernels, notes, from_cache, resources)
@@ -44,8 +42,8 @@ def load_code(artifact: Artifact) -> tuple[Code, Mapping[str, UserFile]] | Unava
     """The machine code of an artifact, and the user's files by the names the compiler knew them by."""
     folder = Path(artifact.handle)
     try:
-        meta = json.loads((folder / META).read_text(encoding="utf-8"))
-        image = (folder / IMAGE).read_bytes()
+        meta = json.loads((folder / META_FILE).read_text(encoding="utf-8"))
+        image = (folder / ENTRY_FILE).read_bytes()
     except (OSError, ValueError):
         return Unavailable("the compiled kernel has been evicted from the cache; compile again")
     return Code(image, meta["entries"]), {name: UserFile(*file) for name, file in meta["sources"].items()}

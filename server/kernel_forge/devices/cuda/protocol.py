@@ -80,7 +80,7 @@ def read_frame(stream: IO[bytes]) -> Frame | None:
     if not prefix:
         return None
     if len(prefix) < _PREFIX.size or not prefix.startswith(_MAGIC):
-        raise ProtocolError(f"not a frame: {prefix + stream.read(80)!r}")
+        raise ProtocolError(f"not a frame: {prefix!r}")
     _, header_size, payload_size = _PREFIX.unpack(prefix)
     if header_size > HEADER_LIMIT or payload_size > PAYLOAD_LIMIT:
         raise ProtocolError(f"a frame of {header_size} + {payload_size} bytes is beyond the limits")

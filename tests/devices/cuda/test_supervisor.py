@@ -1,0 +1,100 @@
+"""Workers that start, answer, die, fall silent: played by small scripts, so no GPU is needed."""
+
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from kernel_forge.devices.cuda.supervisor import Lost, Worker, WorkerPool, WorkerUnavailable
+
+HEAD = """
+import os, sys, time
+from kernel_forge.devices.cuda.protocol import read_frame, write_frame
+out, inp = sys.stdout.buffer, sys.stdin.buffer
+def hello(): write_frame(out, {"type": "hello", "version": 1, "facts": {"name": "Toy GPU"}})
+def job():
+    while True:
+        frame = read_frame(inp)
+        if frame is None: sys.exit(0)
+        if frame.kind == "job": return frame
+def answer(frame, **more):
+    write_frame(out, {"type": "result", "number": frame.header["number"], **more}, [bytes(frame.payload)])
+"""
+ECHO = "hello()\nwhile True: answer(job())\n"
+
+
+def command(tmp_path: Path, body: str) -> tuple[str, ...]:
+    script = tmp_path / "worker.py"
+    script.write_text(HEAD + body)
+    return (sys.executable, str(script))
+
+
+def test_jobs_and_answers(tmp_path: Path) -> None:
+    worker = Worker(command(tmp_path, ECHO))
+    try:
+        assert worker.facts == {"name": "Toy GPU"}
+        for text in (b"one", b"two"):
+            frame = worker.ask({"task": "run"}, [text], 20)
+            assert not isinstance(frame, Lost) and bytes(frame.payload) == text
+    finally:
+        worker.kill()
+    assert not worker.is_alive
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        ("print('no frames here')", "did not start"),
+        ("sys.exit('no driver')", "no driver"),
+        ('write_frame(out, {"type": "hello", "version": 99})', "another version"),
+        ('write_frame(out, {"type": "hello", "version": 1, "error": "no GPU"})', "no GPU"),
+    ],
+)
+def test_what_does_not_start(tmp_path: Path, body: str, words: str) -> None:
+    with pytest.raises(WorkerUnavailable, match=words):
+        Worker(command(tmp_path, body))
+    with pytest.raises(WorkerUnavailable, match="cannot be started"):
+        Worker(("/nonexistent/kernel-forge",))
+
+
+@pytest.mark.parametrize(
+    ("body", "words", "timed_out"),
+    [
+        ("hello(); job(); os._exit(3)", "status 3", False),
+        ("hello(); job(); os.kill(os.getpid(), 9)", "signal 9", False),
+        ("hello(); job(); out.write(b'garbage in between!'); out.flush(); time.sleep(60)", "the worker ended", False),
+        ("hello(); job(); time.sleep(60)", "no answer within 1 s", True),
+    ],
+)
+def test_a_loss_is_told_and_leaves_no_process(tmp_path: Path, body: str, words: str, timed_out: bool) -> None:
+    worker = Worker(command(tmp_path, body))
+    lost = worker.ask({}, [], 1 if timed_out else 30)
+    assert isinstance(lost, Lost)
+    assert words in lost.reason and lost.timed_out is timed_out
+    with pytest.raises(ProcessLookupError):
+        os.kill(worker.pid, 0)
+
+
+def test_the_pool_goes_on_with_a_fresh_worker(tmp_path: Path) -> None:
+    pool = WorkerPool(command(tmp_path, "hello()\nf = job()\nanswer(f, spent=True)\ntime.sleep(60)\n"))
+    try:
+        for _ in range(3):
+            frame = pool.ask({}, [b"x"], 20)
+            assert not isinstance(frame, Lost) and bytes(frame.payload) == b"x"
+    finally:
+        pool.close()
+
+
+def test_a_worker_killed_between_jobs_costs_nothing(tmp_path: Path) -> None:
+    pool = WorkerPool(command(tmp_path, ECHO))
+    try:
+        assert not isinstance(pool.ask({}, [], 20), Lost)
+        assert pool._worker is not None
+        os.kill(pool._worker.pid, signal.SIGKILL)
+        time.sleep(0.3)
+        assert not isinstance(pool.ask({}, [], 20), Lost)
+    finally:
+        pool.close()
