@@ -93,7 +93,9 @@ def test_a_process_that_its_driver_left_behind_ends_with_it(tmp_path: Path) -> N
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
 def test_every_process_dies_with_the_caller(tmp_path: Path, how: signal.Signals) -> None:
     code = (
-        "import sys; from kernel_forge.devices.compilers.supervision import Supervised\n"
+        # A shell that runs the tests in the background has the interrupt ignored, and children inherit that.
+        "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "from kernel_forge.devices.compilers.supervision import Supervised\n"
         "Supervised([sys.argv[1:]], time_limit=600).wait()"
     )
     caller = subprocess.Popen(

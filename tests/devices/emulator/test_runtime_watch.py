@@ -1,15 +1,11 @@
 """The watch: who wrote some bytes last."""
 
-import platform
-
 import numpy as np
 import pytest
 
 from kernel_forge.domain.launch import Watch
 from kernel_forge.domain.outcome import MemoryFault, Ran, WatchHit
 from tests.devices.emulator.launches import Array, outcome
-
-pytestmark = pytest.mark.skipif(platform.machine() != "x86_64", reason="the emulator watches on x86-64 only")
 
 
 def hit(text: str, buffers: dict[str, Array], watch: Watch, **more: object) -> WatchHit | None:

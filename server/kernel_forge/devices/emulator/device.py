@@ -2,7 +2,6 @@
 
 import json
 import os
-import platform
 import re
 import select
 import shutil
@@ -83,7 +82,7 @@ class EmulatorDevice:
             basis="emulated",
             unavailable=INSTALL_HINT if self.toolchain is None else None,
             has_schedules=True,
-            has_watch=platform.machine() == "x86_64",
+            has_watch=True,
             has_places=True,
             has_misuse_checks=True,
             facts=facts,

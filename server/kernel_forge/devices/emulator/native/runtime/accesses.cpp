@@ -52,7 +52,8 @@ void interleave(Worker& w, const void* address, bool writes, void* pc) {
   worker->inside = false;
 }
 
-__attribute__((always_inline)) inline void before_access(const void* address, bool writes) {
+__attribute__((always_inline)) inline void before_access(const void* address, size_t size, bool writes) {
+  if (writes && watch.bytes) note_write(address, size, __builtin_return_address(0));
   Worker* w = worker;
   if (w && w->interleaves && --w->accesses_left == 0) interleave(*w, address, writes, __builtin_return_address(0));
 }
@@ -76,6 +77,10 @@ void end_at_next_access(Worker& w) {
 
 using kf::before_access;
 
+// An atomic operation lets others in by itself (kf_spin); here it is only watched.
+#define KF_WATCHED(p) \
+  if (kf::watch.bytes) kf::note_write(const_cast<const void*>(static_cast<const volatile void*>(p)), sizeof *(p), __builtin_return_address(0))
+
 extern "C" {
 void kf_hold() {
   if (kf::worker) ++kf::worker->undisturbed;
@@ -89,17 +94,17 @@ void __tsan_func_entry(void*) {}
 void __tsan_func_exit() {}
 void __tsan_vptr_update(void**, void*) {}
 void __tsan_vptr_read(void**) {}
-void __tsan_read_range(void* p, size_t) { before_access(p, false); }
-void __tsan_write_range(void* p, size_t) { before_access(p, true); }
+void __tsan_read_range(void* p, size_t size) { before_access(p, size, false); }
+void __tsan_write_range(void* p, size_t size) { before_access(p, size, true); }
 
 #define KF_ACCESS(size)                                      \
-  void __tsan_read##size(void* p) { before_access(p, false); }         \
-  void __tsan_write##size(void* p) { before_access(p, true); }        \
-  void __tsan_unaligned_read##size(void* p) { before_access(p, false); } \
-  void __tsan_unaligned_write##size(void* p) { before_access(p, true); } \
-  void __tsan_volatile_read##size(void* p) { before_access(p, false); } \
-  void __tsan_volatile_write##size(void* p) { before_access(p, true); } \
-  void __tsan_read_write##size(void* p) { before_access(p, true); }
+  void __tsan_read##size(void* p) { before_access(p, size, false); }         \
+  void __tsan_write##size(void* p) { before_access(p, size, true); }        \
+  void __tsan_unaligned_read##size(void* p) { before_access(p, size, false); } \
+  void __tsan_unaligned_write##size(void* p) { before_access(p, size, true); } \
+  void __tsan_volatile_read##size(void* p) { before_access(p, size, false); } \
+  void __tsan_volatile_write##size(void* p) { before_access(p, size, true); } \
+  void __tsan_read_write##size(void* p) { before_access(p, size, true); }
 KF_ACCESS(1)
 KF_ACCESS(2)
 KF_ACCESS(4)
@@ -108,50 +113,61 @@ KF_ACCESS(16)
 #undef KF_ACCESS
 
 void* __tsan_memcpy(void* to, const void* from, size_t size) {
-  before_access(to, true);
+  before_access(to, size, true);
   return __builtin_memcpy(to, from, size);
 }
 void* __tsan_memmove(void* to, const void* from, size_t size) {
-  before_access(to, true);
+  before_access(to, size, true);
   return __builtin_memmove(to, from, size);
 }
 void* __tsan_memset(void* to, int value, size_t size) {
-  before_access(to, true);
+  before_access(to, size, true);
   return __builtin_memset(to, value, size);
 }
 
 // Atomic builtins are calls in instrumented code. The order argument is made the strongest: what a weaker one allows
 // is not emulated.
-#define KF_ATOMIC(bits, type)                                                                                     \
-  type __tsan_atomic##bits##_load(const volatile type* p, int) { return __atomic_load_n(p, __ATOMIC_SEQ_CST); }   \
-  void __tsan_atomic##bits##_store(volatile type* p, type v, int) { __atomic_store_n(p, v, __ATOMIC_SEQ_CST); }   \
-  type __tsan_atomic##bits##_exchange(volatile type* p, type v, int) {                                            \
-    return __atomic_exchange_n(p, v, __ATOMIC_SEQ_CST);                                                           \
-  }                                                                                                               \
-  type __tsan_atomic##bits##_fetch_add(volatile type* p, type v, int) {                                           \
-    return __atomic_fetch_add(p, v, __ATOMIC_SEQ_CST);                                                            \
-  }                                                                                                               \
-  type __tsan_atomic##bits##_fetch_sub(volatile type* p, type v, int) {                                           \
-    return __atomic_fetch_sub(p, v, __ATOMIC_SEQ_CST);                                                            \
-  }                                                                                                               \
-  type __tsan_atomic##bits##_fetch_and(volatile type* p, type v, int) {                                           \
-    return __atomic_fetch_and(p, v, __ATOMIC_SEQ_CST);                                                            \
-  }                                                                                                               \
-  type __tsan_atomic##bits##_fetch_or(volatile type* p, type v, int) {                                            \
-    return __atomic_fetch_or(p, v, __ATOMIC_SEQ_CST);                                                             \
-  }                                                                                                               \
-  type __tsan_atomic##bits##_fetch_xor(volatile type* p, type v, int) {                                           \
-    return __atomic_fetch_xor(p, v, __ATOMIC_SEQ_CST);                                                            \
-  }                                                                                                               \
-  int __tsan_atomic##bits##_compare_exchange_strong(volatile type* p, type* expected, type v, int, int) {         \
-    return __atomic_compare_exchange_n(p, expected, v, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);                \
-  }                                                                                                               \
-  int __tsan_atomic##bits##_compare_exchange_weak(volatile type* p, type* expected, type v, int, int) {           \
-    return __atomic_compare_exchange_n(p, expected, v, true, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);                 \
-  }                                                                                                               \
-  type __tsan_atomic##bits##_compare_exchange_val(volatile type* p, type expected, type v, int, int) {            \
-    __atomic_compare_exchange_n(p, &expected, v, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);                      \
-    return expected;                                                                                              \
+#define KF_FETCH(bits, type, operation)                                                  \
+  type __tsan_atomic##bits##_fetch_##operation(volatile type* p, type v, int) {             \
+    KF_WATCHED(p);                                                                          \
+    return __atomic_fetch_##operation(p, v, __ATOMIC_SEQ_CST);                              \
+  }
+#define KF_ATOMIC(bits, type)                                                               \
+  type __tsan_atomic##bits##_load(const volatile type* p, int) {                            \
+    return __atomic_load_n(p, __ATOMIC_SEQ_CST);                                            \
+  }                                                                                         \
+  void __tsan_atomic##bits##_store(volatile type* p, type v, int) {                         \
+    KF_WATCHED(p);                                                                          \
+    __atomic_store_n(p, v, __ATOMIC_SEQ_CST);                                               \
+  }                                                                                         \
+  type __tsan_atomic##bits##_exchange(volatile type* p, type v, int) {                      \
+    KF_WATCHED(p);                                                                          \
+    return __atomic_exchange_n(p, v, __ATOMIC_SEQ_CST);                                     \
+  }                                                                                         \
+  KF_FETCH(bits, type, add)                                                                 \
+  KF_FETCH(bits, type, sub)                                                                 \
+  KF_FETCH(bits, type, and)                                                                 \
+  KF_FETCH(bits, type, or)                                                                  \
+  KF_FETCH(bits, type, xor)                                                                 \
+  type __tsan_atomic##bits##_compare_exchange_val(volatile type* p, type e, type v, int, int) { \
+    if (__atomic_compare_exchange_n(p, &e, v, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) { \
+      KF_WATCHED(p);                                                                        \
+    }                                                                                       \
+    return e;                                                                               \
+  }                                                                                         \
+  int __tsan_atomic##bits##_compare_exchange_strong(volatile type* p, type* e, type v, int, int) { \
+    bool done = __atomic_compare_exchange_n(p, e, v, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST); \
+    if (done) {                                                                             \
+      KF_WATCHED(p);                                                                        \
+    }                                                                                       \
+    return done;                                                                            \
+  }                                                                                         \
+  int __tsan_atomic##bits##_compare_exchange_weak(volatile type* p, type* e, type v, int, int) { \
+    bool done = __atomic_compare_exchange_n(p, e, v, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST); \
+    if (done) {                                                                             \
+      KF_WATCHED(p);                                                                        \
+    }                                                                                       \
+    return done;                                                                            \
   }
 KF_ATOMIC(8, uint8_t)
 KF_ATOMIC(16, uint16_t)

@@ -81,7 +81,7 @@ void on_clock(int, siginfo_t*, void* context) {
 // may hold a lock that the next thread needs.
 void on_preempt(int, siginfo_t*, void* context) {
   Worker* w = worker;
-  if (!w || w->current < 0 || w->inside || w->undisturbed || watch_is_stepping()) return;
+  if (!w || w->current < 0 || w->inside || w->undisturbed) return;
   auto* pc = static_cast<char*>(pc_of(context));
   if (&etext && (pc < &__executable_start || pc >= &etext)) return;
   int error = errno;

@@ -53,7 +53,6 @@ int is_write(void* context) {
 
 void on_fault(int signal, siginfo_t* info, void* context) {
   auto* address = static_cast<char*>(info->si_addr);
-  if (signal == SIGSEGV && begin_watched_step(context, address)) return;
   claim_end();
   Line line("fault");
   Region region;

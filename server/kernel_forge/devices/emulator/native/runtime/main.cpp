@@ -264,13 +264,11 @@ int main(int count, char** arguments) {
     }
   if (job.watch_buffer >= 0) {
     settings.workers = 1;
-    install_watch_handler();
     auto& watched = *job.buffers.at(static_cast<size_t>(job.watch_buffer));
     set_watch(watched.region.base + job.watch_offset, job.watch_bytes);
   }
   limit_resources(job);
   start_clock();
-  protect_watch();
   auto start = std::chrono::steady_clock::now();
   for (auto& item : job.launches) run_launch(item->launch);
   double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();

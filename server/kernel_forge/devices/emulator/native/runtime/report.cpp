@@ -134,7 +134,6 @@ void Line::write() {
 
 void claim_end() {
   if (worker) worker->inside = true;  // the clock must not leave this OS thread to another CUDA thread now
-  release_watch();
   if (!ended.test_and_set()) return;
   for (;;) pause();
 }

@@ -221,12 +221,16 @@ void clock_knows(Worker& w);
 void clock_forgets(Worker& w);
 
 // ---- watch.cpp
+struct Watch {
+  const char* base = nullptr;
+  size_t bytes = 0;  // 0: nothing is watched
+  bool hit = false;
+  void* pc = nullptr;
+  kf_dim3 block{}, thread{};
+};
+extern Watch watch;
 void set_watch(char* base, size_t bytes);
-void protect_watch();
-bool begin_watched_step(void* context, char* address);
-void install_watch_handler();  // where a watch is set
-bool watch_is_stepping();
-void release_watch();  // the run ends: its pages are ordinary again
+void note_write(const void* address, size_t size, void* pc);
 void report_watch();
 
 // ---- output.cpp
