@@ -73,6 +73,12 @@ class Scalar:
     dtype: DType
     value: int | float | bool
 
+    def encoded(self) -> bytes:
+        """The argument as it lies in memory; an integer wraps as it does in C."""
+        if self.dtype is DType.BOOL:
+            return bytes([bool(self.value)])
+        return np.asarray(self.value).astype(self.dtype.numpy).tobytes()
+
 
 @dataclass(frozen=True, slots=True)
 class Launch:

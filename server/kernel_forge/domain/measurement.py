@@ -94,3 +94,9 @@ def median_interval(samples: Sequence[float]) -> tuple[float, float]:
     reach = 1.959964 * math.sqrt(n) / 2
     low, high = math.floor(n / 2 - reach), math.ceil(n / 2 + reach)
     return float(ordered[max(0, low)]), float(ordered[min(n - 1, high)])
+
+
+def is_narrow(samples: Sequence[float], interval: float) -> bool:
+    """Whether the 95 % interval of the median is narrower than the fraction ``interval`` of it."""
+    low, high = median_interval(samples)
+    return high - low <= interval * float(np.median(samples))

@@ -8,7 +8,7 @@ import numpy as np
 
 from kernel_forge.devices.cuda.protocol import Frame, ProtocolError
 from kernel_forge.domain.dtypes import DType
-from kernel_forge.domain.launch import Buffer, BufferRef, Dim3, Launch, RunRequest, Scalar, poison
+from kernel_forge.domain.launch import Buffer, BufferRef, Dim3, Launch, RunRequest, poison
 from kernel_forge.domain.measurement import TimingPlan
 
 Array = np.ndarray[tuple[int, ...], np.dtype[np.generic]]
@@ -102,19 +102,13 @@ def _buffer_header(buffer: Buffer, data: Array | None) -> dict[str, Any]:
 def _launch_header(launch: Launch) -> dict[str, Any]:
     return {
         "kernel": launch.kernel,
-        "args": [{"ref": a.name} if isinstance(a, BufferRef) else {"value": _bytes(a).hex()} for a in launch.args],
+        "args": [{"ref": a.name} if isinstance(a, BufferRef) else {"value": a.encoded().hex()} for a in launch.args],
         "grid": launch.grid,
         "block": launch.block,
         "shared_bytes": launch.shared_bytes,
         "cluster": launch.cluster,
         "cooperative": launch.cooperative,
     }
-
-
-def _bytes(scalar: Scalar) -> bytes:
-    if scalar.dtype is DType.BOOL:
-        return bytes([bool(scalar.value)])
-    return np.asarray(scalar.value).astype(scalar.dtype.numpy).tobytes()
 
 
 def decode_runs(frame: Frame) -> list[WireRun]:

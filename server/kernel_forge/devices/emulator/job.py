@@ -5,8 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from kernel_forge.domain.dtypes import DType
-from kernel_forge.domain.launch import Buffer, BufferRef, Launch, RunRequest, Scalar, poison
+from kernel_forge.domain.launch import Buffer, BufferRef, Launch, RunRequest, poison
 from kernel_forge.ports import Artifact
 
 MEMORY_BEYOND_BUFFERS = 4 << 30
@@ -72,11 +71,5 @@ def _launch_lines(launch: Launch, artifact: Artifact, index: dict[str, int]) -> 
         if isinstance(argument, BufferRef):
             lines.append(f"arg buffer {index[argument.name]}")
         else:
-            lines.append(f"arg value {_bytes(argument).hex()}")
+            lines.append(f"arg value {argument.encoded().hex()}")
     return lines
-
-
-def _bytes(scalar: Scalar) -> bytes:
-    if scalar.dtype is DType.BOOL:
-        return bytes([bool(scalar.value)])
-    return np.asarray(scalar.value).astype(scalar.dtype.numpy).tobytes()

@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from kernel_forge.domain.launch import RunRequest
-from kernel_forge.domain.measurement import Measurement, Timed, TimingPlan, Timings, median_interval
+from kernel_forge.domain.measurement import Measurement, Timed, TimingPlan, Timings, is_narrow, median_interval
 from kernel_forge.domain.outcome import Ran, RunFailure, RunOutcome
 from kernel_forge.ports import Artifact, Trial
 
@@ -25,15 +25,10 @@ def time_on_cpu(
                 outcome = last[number] = run(trial.artifact, trial.request)
                 if isinstance(outcome, Ran):
                     samples[number].append(outcome.seconds)
-        done = all(len(s) >= plan.min_samples and _is_narrow(s, plan.interval) for s in samples if s)
+        done = all(len(s) >= plan.min_samples and is_narrow(s, plan.interval) for s in samples if s)
         if done or time.monotonic() > deadline:
             break
     return Timings(tuple(_result(o, s) for o, s in zip(last, samples, strict=True) if o is not None), 1.0)
-
-
-def _is_narrow(samples: list[float], interval: float) -> bool:
-    low, high = median_interval(samples)
-    return high - low <= interval * statistics.median(samples)
 
 
 def _result(outcome: RunOutcome, samples: list[float]) -> Timed | RunFailure:

@@ -14,7 +14,6 @@ alike. A measurement ends when the 95 % interval of every median is narrow enoug
 import contextlib
 import math
 import random
-import statistics
 import time
 from collections.abc import Callable
 from typing import Any
@@ -35,7 +34,7 @@ from kernel_forge.devices.cuda.worker.running import (
     staged,
     wait,
 )
-from kernel_forge.domain.measurement import TimingPlan, median_interval
+from kernel_forge.domain.measurement import TimingPlan, is_narrow
 
 CACHE_FACTOR = 2.5
 MAX_SETS = 256
@@ -66,8 +65,8 @@ class _Timed:
         self._next = 0
         with staged("allocate"):
             self._symbols = {b.name: SymbolBuffer(self.code, b) for b in run.buffers if b.symbol}
-            for name, symbol in self._symbols.items():
-                symbol.fill(next(b for b in run.buffers if b.name == name).initial(run.poison_seed))
+            for symbol in self._symbols.values():
+                symbol.fill(symbol.buffer.initial(run.poison_seed))
             for _ in range(count):
                 self.sets.append({})
                 self._fill_set(self.sets[-1])
@@ -263,13 +262,8 @@ def _take_rounds(timed: dict[int, _Timed], plan: TimingPlan) -> None:
             timed[key].sample()
         if number + 1 < plan.min_samples:
             continue
-        if time.perf_counter() > deadline or all(_is_narrow(t.samples, plan.interval) for t in timed.values()):
+        if time.perf_counter() > deadline or all(is_narrow(t.samples, plan.interval) for t in timed.values()):
             return
-
-
-def _is_narrow(samples: list[float], interval: float) -> bool:
-    low, high = median_interval(samples)
-    return high - low <= interval * statistics.median(samples)
 
 
 def _error(error: CudaError, text: str) -> dict[str, Any]:
