@@ -2,10 +2,7 @@
 
 from enum import Enum
 
-import ml_dtypes
 import numpy as np
-
-_BFLOAT16: np.dtype[np.generic] = np.dtype(ml_dtypes.bfloat16)
 
 
 class DType(Enum):
@@ -29,7 +26,10 @@ class DType(Enum):
     def numpy(self) -> np.dtype[np.generic]:
         """The NumPy dtype (bfloat16 through ``ml_dtypes``)."""
         if self is DType.BFLOAT16:
-            return _BFLOAT16
+            # Here, not above: loading ml_dtypes takes longer than all the rest of the language server's start.
+            import ml_dtypes
+
+            return np.dtype(ml_dtypes.bfloat16)
         dtype: np.dtype[np.generic] = np.dtype(self.value)
         return dtype
 
