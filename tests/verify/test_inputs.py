@@ -73,3 +73,13 @@ def test_kinds_are_what_they_say() -> None:
 def test_an_impossible_init_is_named() -> None:
     with pytest.raises(InputsFailed, match="init of x: no integer"):
         inputs("centred", dtype="int", init='{ kind = "integers", low = 5, high = 5 }')
+
+
+@pytest.mark.parametrize("dtype", ["float", "double", "__half", "__nv_bfloat16", "int"])
+def test_low_inputs_are_all_below_zero(dtype: str) -> None:
+    assert (inputs("low", dtype=dtype).astype(np.float64) < 0).all()
+
+
+def test_low_inputs_underflow_every_exponential() -> None:
+    """A row maximum that begins at 0 instead of -inf is then seen: exp(x - 0) is 0 for each element (float32: below -104)."""
+    assert (inputs("low").astype(np.float64) < -104).all()

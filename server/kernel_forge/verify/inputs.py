@@ -1,8 +1,8 @@
 """Inputs that find mistakes: several kinds, fresh from a seed, rounded to the argument's type.
 
 The kinds (policy step 3): ``centred`` around 0; ``shifted`` around 3, where cancellation hides or shows;
-``one-signed``, where a missing term cannot be cancelled; ``large`` and ``tiny`` magnitudes; ``tied``, a few
-values many times over, for comparisons and degenerate rows; ``spikes``, small values with large ones at the first, the
+``one-signed``, where a missing term cannot be cancelled; ``low``, all far below zero, where a maximum that begins at
+zero shows; ``large`` and ``tiny`` magnitudes; ``tied``, a few values many times over, for comparisons and degenerate rows; ``spikes``, small values with large ones at the first, the
 last and the block-edge elements, so that leaving one of those out changes the result beyond every tolerance;
 ``thresholds``, the numbers that the kernel compares with, met exactly and missed by one rounding.
 An explicit ``init`` is honoured in every kind.
@@ -33,7 +33,7 @@ from kernel_forge.verify.limits import ReferenceFailed
 from kernel_forge.verify.user_code import blame
 
 Array = np.ndarray[tuple[int, ...], np.dtype[Any]]
-KINDS = ("centred", "spikes", "one-signed", "shifted", "tied", "thresholds", "large", "tiny")
+KINDS = ("centred", "spikes", "one-signed", "shifted", "tied", "low", "thresholds", "large", "tiny")
 LoadFunction = Callable[[str, str], Callable[..., Any]]
 """(Python file, function name) -> the function; raises ReferenceFailed."""
 
@@ -104,6 +104,9 @@ def _floats(
             return normal + 3.0
         case "one-signed":
             return np.abs(normal) + 0.1
+        case "low":
+            # Terms of one sign add up: in half a sum of their products would soon overflow.
+            return -(np.abs(normal) + 0.1) * (1.0 if dtype is DType.FLOAT16 else _LARGE[dtype])
         case "large":
             return normal * _LARGE[dtype]
         case "tiny":
@@ -157,7 +160,8 @@ def _integers(
         return rng.choice(np.array(fitting), shape)
     reach = {"large": hints.large, "tiny": 2, "tied": 4}.get(kind, 100)
     low = 0 if kind in ("one-signed", "spikes") else -reach
-    return rng.integers(max(low, int(limits.min)), min(reach, int(limits.max)), shape, endpoint=True)
+    high = -1 if kind == "low" and limits.min < 0 else reach
+    return rng.integers(max(low, int(limits.min)), min(high, int(limits.max)), shape, endpoint=True)
 
 
 def _from_init(

@@ -51,7 +51,7 @@ def plan(spec: KernelSpec, configuration: Configuration, seed: int) -> list[Plan
     for i, (bound, origin, is_own) in enumerate(bounds):
         kinds: tuple[str, ...] = (KINDS[i % len(KINDS)],)
         if is_own:
-            kinds = tuple(dict.fromkeys(("centred", "spikes", "one-signed", *_deciding(spec), *kinds)))
+            kinds = tuple(dict.fromkeys(("centred", "spikes", "one-signed", "low", *_deciding(spec), *kinds)))
         planned.append(PlannedCase(bound, origin, kinds, i in scheduled, is_own))
     first = next((c for c in planned if c.is_own), None)
     return planned if first is None else [first, *(c for c in planned if c is not first)]

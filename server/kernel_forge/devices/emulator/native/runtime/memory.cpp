@@ -12,6 +12,7 @@ namespace kf {
 
 namespace {
 
+constexpr size_t kStaticSharedLimit = 48 * 1024;  // of variables declared with a size, on every GPU; ptxas refuses more
 constexpr size_t kSharedLimit = 227 * 1024;  // most shared memory a block can have, sm_90
 constexpr uint64_t kSharedSalt = 0x5a4ed;
 
@@ -174,13 +175,20 @@ static void* enter_block(Worker& w, Region& region, uint64_t& serial) {
   return region.base;
 }
 
-[[noreturn]] static void too_much_shared(size_t bytes) {
+[[noreturn]] static void refuse_shared(const std::string& message) {
   claim_end();
-  char message[160];
-  snprintf(message, sizeof message, "%zu bytes of shared memory in one block; the largest GPU has %zu", bytes,
-           kSharedLimit);
-  Line("configuration").text("message", message).write();
+  Line("configuration").text("message", message.c_str()).write();
   end_run();
+}
+
+[[noreturn]] static void too_much_shared(size_t bytes) {
+  refuse_shared(std::to_string(bytes) + " bytes of shared memory in one block; the largest GPU has " +
+                std::to_string(kSharedLimit));
+}
+
+[[noreturn]] static void too_much_static_shared(size_t bytes) {
+  refuse_shared(std::to_string(bytes) + " bytes of static shared memory; CUDA allows " +
+                std::to_string(kStaticSharedLimit) + ": take the rest as dynamic shared memory (extern __shared__)");
 }
 
 }  // namespace kf
@@ -207,6 +215,7 @@ void* kf_shared_variable(const void* key, const char* name, size_t bytes, size_t
   for (auto& v : shared.variables)
     if (v.key == key) return enter_block(w, v.region, v.serial);
   shared.static_bytes += bytes;
+  if (shared.static_bytes > kStaticSharedLimit) too_much_static_shared(shared.static_bytes);
   if (shared.static_bytes + w.launch->shared_bytes > kSharedLimit)
     too_much_shared(shared.static_bytes + w.launch->shared_bytes);
   SharedVariable v{key, allocate_guarded(bytes, align), 0};
