@@ -62,13 +62,21 @@ class Trial:
 class Device(Protocol):
     """Where kernels run.
 
-    Contract (kept by ``tests/contracts/device_suite.py`` for every device): methods block, return within
-    their time limits plus five seconds, leave no process behind (also when the caller is killed), are safe to
+    Contract (kept by ``tests/contracts/device_suite.py`` for every device): methods block, return within the time
+    limits of their requests plus five seconds, leave no process behind (also when the caller is killed), are safe to
     call from several threads, and never raise for anything the kernel or its source does wrong.
     """
 
     def info(self) -> DeviceInfo:
         """What this device is; cheap, cached, never raises."""
+        ...
+
+    def prepare(self) -> Unavailable | None:
+        """Make what a device needs once, before its first use on a machine; at once where it is there already.
+
+        The one method without a time limit: it may compile parts of ours for minutes. Returns why the device
+        cannot be used, else None.
+        """
         ...
 
     def compile(self, request: CompileRequest) -> Artifact | CompileFailed | Unavailable:

@@ -32,6 +32,9 @@ class FakeDevice:
     def info(self) -> DeviceInfo:
         return DeviceInfo("fake", "NumPy functions", self.basis, has_schedules=True)
 
+    def prepare(self) -> Unavailable | None:
+        return None
+
     def compile(self, request: CompileRequest) -> Artifact | CompileFailed | Unavailable:
         return Artifact("fake", request.kernels)
 

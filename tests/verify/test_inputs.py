@@ -81,5 +81,5 @@ def test_low_inputs_are_all_below_zero(dtype: str) -> None:
 
 
 def test_low_inputs_underflow_every_exponential() -> None:
-    """A row maximum that begins at 0 instead of -inf is then seen: exp(x - 0) is 0 for each element (float32: below -104)."""
+    """A row maximum that begins at 0 instead of -inf is then seen: exp(x - 0) is 0 for each x below -104 (float32)."""
     assert (inputs("low").astype(np.float64) < -104).all()

@@ -25,13 +25,14 @@ class DType(Enum):
     @property
     def numpy(self) -> np.dtype[np.generic]:
         """The NumPy dtype (bfloat16 through ``ml_dtypes``)."""
+        dtype: np.dtype[np.generic]
         if self is DType.BFLOAT16:
             # Here, not above: loading ml_dtypes takes longer than all the rest of the language server's start.
             import ml_dtypes
 
-            dtype: np.dtype[np.generic] = np.dtype(ml_dtypes.bfloat16)
-            return dtype
-        dtype = np.dtype(self.value)
+            dtype = np.dtype(ml_dtypes.bfloat16)
+        else:
+            dtype = np.dtype(self.value)
         return dtype
 
     @property

@@ -2,9 +2,10 @@
 
 The kinds (policy step 3): ``centred`` around 0; ``shifted`` around 3, where cancellation hides or shows;
 ``one-signed``, where a missing term cannot be cancelled; ``low``, all far below zero, where a maximum that begins at
-zero shows; ``large`` and ``tiny`` magnitudes; ``tied``, a few values many times over, for comparisons and degenerate rows; ``spikes``, small values with large ones at the first, the
-last and the block-edge elements, so that leaving one of those out changes the result beyond every tolerance;
-``thresholds``, the numbers that the kernel compares with, met exactly and missed by one rounding.
+zero shows; ``large`` and ``tiny`` magnitudes; ``tied``, a few values many times over, for comparisons and degenerate
+rows; ``spikes``, small values with large ones at the first, the last and the block-edge elements, so that leaving one
+of those out changes the result beyond every tolerance; ``thresholds``, the numbers that the kernel compares with,
+met exactly and missed by one rounding.
 An explicit ``init`` is honoured in every kind.
 """
 

@@ -94,14 +94,17 @@ def verify(
     """Differential verification of one kernel at one configuration (default: the defaults in the source).
 
     The same ``seed`` repeats the same inputs and order; None draws a fresh one. ``time_limit`` (seconds) bounds
-    the whole, compiling and the reference included: generated cases that do not fit into it are named in
-    ``Verdict.skipped``; an own case that does not is no pass (Unavailable).
+    the whole, compiling and the reference included (but not what a device prepares once per machine): generated cases
+    that do not fit into it are named in ``Verdict.skipped``; an own case that does not is no pass (Unavailable).
     """
     chosen = {**spec.default_configuration, **(configuration or {})}
     master = int(np.random.SeedSequence().generate_state(1)[0]) if seed is None else seed % 2**32
-    state = _State(spec, chosen, device.info(), master, time.monotonic(), time_limit)
-    if state.info.unavailable is not None:
-        return state.verdict(Unavailable(state.info.unavailable))
+    info = device.info()
+    report(Progress(f"preparing {info.name}"))
+    unusable = Unavailable(info.unavailable) if info.unavailable is not None else device.prepare()
+    state = _State(spec, chosen, info, master, time.monotonic(), time_limit)
+    if unusable is not None:
+        return state.verdict(unusable)
     cases = plan(spec, chosen, master)
     if isinstance(cases, Finding):
         return state.verdict(LaunchFailed("configuration", cases.message))

@@ -89,6 +89,11 @@ class CudaDevice:
             facts={**compiler, **{k.replace("_", " "): str(v) for k, v in facts.items()}},
         )
 
+    def prepare(self) -> Unavailable | None:
+        """Start the worker, which makes the GPU's context."""
+        unavailable = self.info().unavailable
+        return None if unavailable is None else Unavailable(unavailable)
+
     def architecture(self) -> str:
         """The target for this GPU: the architecture-specific one where there is one, since the code runs nowhere else.
 

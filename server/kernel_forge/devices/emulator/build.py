@@ -20,6 +20,8 @@ from kernel_forge.domain.outcome import CompilerMessage
 _PLACED = re.compile(r"^\S+:\d+:")
 _PASSED_FLAG = re.compile(r"^(-D.+|-U.+|-std=\S+|--std=\S+)$")
 
+DEFAULT_STANDARD = "c++17"
+
 
 @dataclass(frozen=True, slots=True)
 class Built:
@@ -121,7 +123,7 @@ def _compile(
 
 
 def _standard(request: CompileRequest) -> str:
-    return next((f.split("=", 1)[1] for f in _flags(request) if "std=" in f), "c++17")
+    return next((f.split("=", 1)[1] for f in _flags(request) if "std=" in f), DEFAULT_STANDARD)
 
 
 def _include_flags(request: CompileRequest) -> list[str]:

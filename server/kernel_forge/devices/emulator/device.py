@@ -18,7 +18,7 @@ from kernel_forge.devices.compilers.judge import Consideration, Judge
 from kernel_forge.devices.compilers.messages import UserFile
 from kernel_forge.devices.compilers.nvcc import FOLDER_PREFIX
 from kernel_forge.devices.compilers.opinion import DeviceCode
-from kernel_forge.devices.emulator.build import Built, Refused, artifact_key, build
+from kernel_forge.devices.emulator.build import DEFAULT_STANDARD, Built, Refused, artifact_key, build
 from kernel_forge.devices.emulator.cache import BUILD_PREFIX, ENTRY_FILE, META_FILE, ArtifactCache, sweep
 from kernel_forge.devices.emulator.job import JOB, REPORT, TEXT, write_job
 from kernel_forge.devices.emulator.opinions import recall, remember
@@ -87,6 +87,17 @@ class EmulatorDevice:
             has_misuse_checks=True,
             facts=facts,
         )
+
+    def prepare(self) -> Unavailable | None:
+        """Compile the runtime and CUDA's names for the emulator, once per compiler and version of ours."""
+        if self.toolchain is None:
+            return Unavailable(INSTALL_HINT)
+        try:
+            self.toolchain.runtime_objects()
+            self.toolchain.prelude_flags(DEFAULT_STANDARD)
+        except BuildError as error:
+            return Unavailable(str(error))
+        return None
 
     def compile(self, request: CompileRequest) -> Artifact | CompileFailed | Unavailable:
         """Rewrite, compile and link; NVIDIA's own front end judges the code where it is installed."""

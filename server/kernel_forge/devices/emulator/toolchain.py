@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
@@ -163,23 +164,19 @@ class Toolchain:
         Raises:
             BuildError: it does not compile.
         """
-        objects = []
-        for source in sorted(RUNTIME.glob("*.cpp")):
-            target = self.folder / (source.stem + ".o")
-            if not target.exists():
-                command = [
-                    *self.compiler.command,
-                    *self.compiler.common_flags,
-                    "-std=c++17",
-                    "-O2",
-                    "-g1",
-                    "-pthread",
-                ]
-                self._build([*command, "-I", str(INCLUDE), "-c", str(source)], target)
-            objects.append(target)
-        if self.compiler.kind == "zig":
-            self._build_zig_libraries()
+        with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+            library = pool.submit(self._build_zig_libraries) if self.compiler.kind == "zig" else None
+            objects = list(pool.map(self._runtime_object, sorted(RUNTIME.glob("*.cpp"))))
+            if library is not None:
+                library.result()
         return objects
+
+    def _runtime_object(self, source: Path) -> Path:
+        target = self.folder / (source.stem + ".o")
+        if not target.exists():
+            flags = (*self.compiler.common_flags, "-std=c++17", "-O2", "-g1", "-pthread", "-I", str(INCLUDE))
+            self._build([*self.compiler.command, *flags, "-c", str(source)], target)
+        return target
 
     def _build_zig_libraries(self) -> None:
         """zig compiles its C++ library when it first links, which takes longer than a kernel may."""
@@ -195,31 +192,20 @@ class Toolchain:
             self._build([*self.compiler.command, "-pthread", str(source)], target)
 
     def prelude_flags(self, standard: str) -> tuple[str, ...]:
-        """Flags that bring in CUDA's names, precompiled where the compiler can (gcc and clang).
+        """Flags that bring in CUDA's names, precompiled.
 
         Raises:
             BuildError: the headers do not compile.
         """
         header = INCLUDE / "kf_cuda.h"
-        flags = [
-            *self.compiler.common_flags,
-            *self.compiler.kernel_flags,
-            f"-std={standard}",
-            "-I",
-            str(INCLUDE),
-        ]
-        if self.compiler.kind == "gcc":
-            folder = self.folder / standard
-            target = folder / "kf_cuda.h.gch"
-            if not target.exists():
-                self._build([*self.compiler.command, *flags, "-x", "c++-header", str(header)], target)
-            return ("-I", str(INCLUDE), "-include", str(folder / "kf_cuda.h"))
-        if self.compiler.kind == "clang":
-            target = self.folder / standard / "kf_cuda.h.pch"
-            if not target.exists():
-                self._build([*self.compiler.command, *flags, "-x", "c++-header", str(header)], target)
-            return ("-I", str(INCLUDE), "-include-pch", str(target))
-        return ("-I", str(INCLUDE), "-include", str(header))
+        is_gcc = self.compiler.kind == "gcc"
+        target = self.folder / standard / ("kf_cuda.h.gch" if is_gcc else "kf_cuda.h.pch")
+        if not target.exists():
+            flags = [*self.compiler.common_flags, *self.compiler.kernel_flags, f"-std={standard}", "-I", str(INCLUDE)]
+            self._build([*self.compiler.command, *flags, "-x", "c++-header", str(header)], target)
+        if is_gcc:
+            return ("-I", str(INCLUDE), "-include", str(target.with_suffix("")))
+        return ("-I", str(INCLUDE), "-include-pch", str(target))
 
     def _make_folder(self, folder: Path) -> None:
         try:
