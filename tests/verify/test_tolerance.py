@@ -101,3 +101,30 @@ def test_expanding_arrays_move_sums_of_squared_differences_only(share: float) ->
         moved, plain, used = both(other)
         assert not used
         np.testing.assert_array_equal(moved, plain)
+
+
+# Sums of about n ones, whose terms hardly move with the inputs.
+@pytest.mark.parametrize(
+    "reference",
+    [
+        "np.sum(np.exp(x * 1e-9))",
+        "np.where(x > -1e9, np.exp(x * 1e-9), 0.0).sum()",
+        "np.sum(np.concatenate([np.exp(x * 1e-9), np.zeros(3)]))",
+        "np.einsum('i->', np.exp(x * 1e-9))",
+        "np.dot(np.exp(x * 1e-9), np.ones(n))",
+        "np.exp(x * 1e-9).dot(np.ones(n))",
+        "np.tensordot(np.exp(x * 1e-9), np.ones(n), 1)",
+        "np.cumsum(np.exp(x * 1e-9))[-1]",
+        "np.add.accumulate(np.exp(x * 1e-9))[-1]",
+    ],
+)
+def test_accumulating_terms_that_do_not_move_is_allowed_for_however_it_is_written(reference: str) -> None:
+    """A serial float32 sum of n ones and their roundings errs by some u * sqrt(n) of the sum, at n = 1000."""
+    block = (
+        'cases = [{ n = 64 }]\nreference = { y = "%s" }\n\n[args]\nx = { shape = ["n"] }\n'
+        'y = { shape = [1], role = "out" }'
+    )
+    n = 1000
+    made = float(tolerance_of(("const float* x, float* y, int n", block % reference), {"n": n})[0])
+    scale = 2.0**-24 * np.sqrt(n) * n
+    assert 4 * scale < made < 40 * scale

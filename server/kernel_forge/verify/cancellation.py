@@ -6,6 +6,7 @@ rounding of the inputs explains where a and b are close. :class:`Expanding` arra
 move every such sum by a given share of the sum of the squares of what was subtracted, never below zero.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +14,9 @@ import numpy as np
 
 from kernel_forge.verify.inputs import Array
 
+# Linear in each argument: with squared arguments they give the sums of the terms' squares.
+_SUMS = frozenset("dot vdot inner tensordot einsum convolve correlate cumsum cumulative_sum trace".split())
+_SUM_UFUNCS = tuple(getattr(np, name) for name in ("matmul", "vecdot", "matvec", "vecmat") if hasattr(np, name))
 _SQUARES = (np.multiply, np.square, np.power, np.float_power)
 
 
@@ -70,6 +74,27 @@ class Expanding(np.ndarray[tuple[int, ...], np.dtype[Any]]):
             return out[0]
         return _marked(result, self.expansion, subtracted, squared)
 
+    def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        signs = self.expansion.signs
+        if signs is not None and func.__name__ in _SUMS and kwargs.get("out") is None:
+            result = func(*_each(_plain, args), **_each(_plain, kwargs))
+            squares = func(*_each(_squared, args), **_each(_squared, kwargs))
+            return _marked(self._shifted(result, squares, signs), self.expansion, None, None)
+        result = super().__array_function__(func, types, args, kwargs)
+        if type(result) is np.ndarray and result.dtype.kind == "f":  # np.where and others give NumPy's own class
+            return _marked(result, self.expansion, None, None)
+        return result
+
+    def dot(self, other: Any, out: Any = None) -> Any:
+        """As NumPy's."""
+        by_method = self.expansion.signs is None or out is not None
+        return super().dot(other, out) if by_method else np.dot(self, other)
+
+    def cumsum(self, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
+        """As NumPy's."""
+        by_method = self.expansion.signs is None or out is not None  # np.cumsum itself calls this
+        return super().cumsum(axis, dtype, out) if by_method else np.cumsum(self, axis, dtype)
+
     def _origins(self, function: np.ufunc, method: str, inputs: tuple[Any, ...]) -> tuple[Array | None, Array | None]:
         if method != "__call__":
             return None, None
@@ -95,17 +120,25 @@ class Expanding(np.ndarray[tuple[int, ...], np.dtype[Any]]):
     ) -> Any:
         if function is np.add and method == "reduce":
             how = {k: v for k, v in options.items() if k in ("axis", "keepdims", "where")}
-            squares = np.add.reduce(np.square(np.asarray(_plain(inputs[0]), np.float64)), **{"axis": 0, **how})
-        elif function is np.matmul:
-            squares = np.matmul(*(np.square(np.asarray(_plain(i), np.float64)) for i in inputs[:2]))
+            squares = np.add.reduce(_squared(inputs[0]), **{"axis": 0, **how})
+        elif function is np.add and method == "accumulate":
+            how = {k: v for k, v in options.items() if k == "axis"}
+            squares = np.add.accumulate(_squared(inputs[0]), **how)
+        elif function in _SUM_UFUNCS and method == "__call__":
+            how = {k: v for k, v in options.items() if k in ("axis", "axes", "keepdims")}
+            squares = function(*(_squared(i) for i in inputs[:2]), **how)
         else:
             return result
-        self.expansion.used = True
-        slack = self.expansion.share * (np.sqrt(squares) + np.abs(np.asarray(result)))
-        moved = result + slack * signs.choice(np.array([-1.0, 1.0]), np.shape(result))
+        moved = self._shifted(result, squares, signs)
         if out:
             np.copyto(_plain(out[0]), moved)
         return moved
+
+    def _shifted(self, result: Any, squares: Any, signs: np.random.Generator) -> Any:
+        """A sum moved up or down, element by element, by what accumulating its terms errs by."""
+        self.expansion.used = True
+        slack = self.expansion.share * (np.sqrt(squares) + np.abs(np.asarray(result)))
+        return result + slack * signs.choice(np.array([-1.0, 1.0]), np.shape(result))
 
     def _moved(self, result: Any, squares: Array, options: dict[str, Any], out: tuple[Any, ...]) -> Any:
         self.expansion.used = True
@@ -124,6 +157,20 @@ def _same(a: Any, b: Any) -> bool:
 
 def _plain(value: Any) -> Any:
     return value.view(np.ndarray) if isinstance(value, Expanding) else value
+
+
+def _squared(value: Any) -> Any:
+    """The squares of an array (in float64); anything else as it is, such as an axis or the subscripts of einsum."""
+    return np.square(np.asarray(_plain(value), np.float64)) if isinstance(value, np.ndarray) else value
+
+
+def _each(change: Callable[[Any], Any], values: Any) -> Any:
+    """``change`` of every array among arguments, also in lists."""
+    if isinstance(values, dict):
+        return {k: _each(change, v) for k, v in values.items()}
+    if isinstance(values, list | tuple):
+        return type(values)(_each(change, v) for v in values)
+    return change(values)
 
 
 def _marked(values: Any, expansion: Expansion, subtracted: Array | None, squared: Array | None) -> Expanding:

@@ -70,6 +70,18 @@ class Working(np.ndarray[tuple[int, ...], np.dtype[Any]]):
             return out[0]
         return self._finished(result, finish)
 
+    def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        finish = self.finish
+        if finish is None:
+            return super().__array_function__(func, types, args, kwargs)
+        before, finish.used = finish.used, False
+        result = super().__array_function__(func, types, args, kwargs)
+        inside, finish.used = finish.used, before or finish.used
+        if inside and not finish.goes_on:
+            return result
+        # np.where, np.einsum and others give NumPy's own class.
+        return self._finished(result, finish) if type(result) is np.ndarray else result
+
     @staticmethod
     def _finished(result: Any, finish: Finish | None) -> Any:
         if finish is None or not isinstance(result, np.ndarray | np.generic):
