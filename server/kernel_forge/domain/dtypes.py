@@ -29,7 +29,8 @@ class DType(Enum):
             # Here, not above: loading ml_dtypes takes longer than all the rest of the language server's start.
             import ml_dtypes
 
-            return np.dtype(ml_dtypes.bfloat16)
+            bfloat16: np.dtype[np.generic] = np.dtype(ml_dtypes.bfloat16)
+            return bfloat16
         dtype: np.dtype[np.generic] = np.dtype(self.value)
         return dtype
 
