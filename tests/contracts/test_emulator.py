@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from kernel_forge.devices.artifact_cache import sweep
 from kernel_forge.devices.compilers.judge import Judge
 from kernel_forge.devices.emulator import EmulatorDevice
-from kernel_forge.devices.emulator.cache import sweep
 from kernel_forge.domain.launch import CompileRequest
 from kernel_forge.domain.outcome import CompileFailed
 from kernel_forge.ports import Device

@@ -1,10 +1,8 @@
 """The worker process: does one job after the other and tells about it on its standard output."""
 
 import contextlib
-import ctypes
 import os
 import resource
-import signal
 import sys
 import time
 import traceback
@@ -17,12 +15,11 @@ from kernel_forge.domain.text import Location
 from kernel_forge.jobs.messages import HELLO, Done, Entered, Failed, Job, Left, Message, Stepped, from_line, to_line
 from kernel_forge.jobs.verify import verify_file
 from kernel_forge.ports import Device
+from kernel_forge.processes import adopt_orphans, end_with_parent
 from kernel_forge.verify.user_code import announce
 
 MEMORY_LIMIT = 8 << 30
 PROGRESS_INTERVAL = 0.05
-_PR_SET_PDEATHSIG = 1
-_PR_SET_CHILD_SUBREAPER = 36
 
 
 def serve(find_device: Callable[[str], Device]) -> None:
@@ -31,8 +28,8 @@ def serve(find_device: Callable[[str], Device]) -> None:
     ``find_device`` gives a device by name and raises DeviceUnavailable for an unknown one.
     """
     commands, output = _take_stdin(), _take_stdout()
-    _die_with_parent()
-    _adopt_orphans()
+    end_with_parent()
+    adopt_orphans()
     _limit_memory()
     sys.dont_write_bytecode = True  # nothing of ours belongs into the folders of the user's files
     _send(output, HELLO)
@@ -107,18 +104,3 @@ def _take_stdout() -> BinaryIO:
     os.dup2(2, 1)
     sys.stdout = sys.stderr
     return real
-
-
-def _adopt_orphans() -> None:
-    """Ask Linux to make us the parent of every descendant whose own parent ends, so that our owner can find it."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1)
-
-
-def _die_with_parent() -> None:
-    """Ask Linux to kill this process when its parent ends, however that happens."""
-    if sys.platform == "linux":
-        parent = os.getppid()
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-        if os.getppid() != parent:
-            os._exit(1)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from kernel_forge.domain.errors import ExpressionError
 from kernel_forge.domain.expression import Expression
 from kernel_forge.source import LaunchSite, SourceFile
-from kernel_forge.spec.signature import split_arguments
+from kernel_forge.spec.brackets import split_arguments
 
 _CAST = re.compile(
     r"\(\s*(?:const\s+)?(?:unsigned|int|long|size_t|u?int\d+_t|unsigned int|unsigned long|long long|float|double)\s*\)"

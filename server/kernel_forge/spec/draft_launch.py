@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 from kernel_forge.source import Kernel, Macro, SourceFile
 from kernel_forge.spec.body_reading import GridReading
+from kernel_forge.spec.brackets import split_arguments
 from kernel_forge.spec.intent import Reading
 from kernel_forge.spec.kernel_code import KernelCode
 from kernel_forge.spec.launches import read_site
-from kernel_forge.spec.signature import split_arguments
 
 
 @dataclass(frozen=True)

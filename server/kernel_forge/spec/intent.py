@@ -10,8 +10,9 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from kernel_forge.spec.brackets import factors
 from kernel_forge.spec.index_polynomial import Polynomial, is_thread_index
-from kernel_forge.spec.kernel_code import KernelCode, factors
+from kernel_forge.spec.kernel_code import KernelCode
 from kernel_forge.spec.numpy_expression import python_name
 
 _FREE_CALLS = frozenset({"__syncthreads", "__syncwarp", "fmaf", "fma", "__fmaf_rn", "min", "dim3", "__ldg"})

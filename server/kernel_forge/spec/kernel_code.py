@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
+from kernel_forge.spec.brackets import closing, split_arguments
 from kernel_forge.spec.index_polynomial import Polynomial, polynomial
-from kernel_forge.spec.signature import split_arguments
 
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _PRAGMA = re.compile(r"^[ \t]*#[ \t]*pragma[^\n]*$", re.MULTILINE)
@@ -232,24 +232,3 @@ def accesses(text: str, array: str) -> Iterator[Access]:
             at += len(text[at:]) - len(text[at:].lstrip()) if text[at:].lstrip()[:1] == "[" else 0
         if indices:
             yield Access(array, tuple(indices), match.start(), at)
-
-
-def closing(text: str, at: int) -> int | None:
-    """Where the bracket that opens at ``at`` closes."""
-    depth = 0
-    for i in range(at, len(text)):
-        depth += (text[i] in "[(") - (text[i] in "])")
-        if depth == 0:
-            return i
-    return None
-
-
-def factors(text: str) -> list[str]:
-    """``text`` at its ``*`` outside brackets."""
-    parts, depth, begin = [], 0, 0
-    for i, character in enumerate(text):
-        depth += (character in "[(") - (character in "])")
-        if character == "*" and depth == 0:
-            parts.append(text[begin:i].strip())
-            begin = i + 1
-    return [*parts, text[begin:].strip()]

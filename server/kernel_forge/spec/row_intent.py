@@ -2,9 +2,10 @@
 
 import re
 
+from kernel_forge.spec.brackets import closing
 from kernel_forge.spec.index_polynomial import Polynomial
 from kernel_forge.spec.intent import Reading, Signature, cover, is_access
-from kernel_forge.spec.kernel_code import KernelCode, accesses, closing
+from kernel_forge.spec.kernel_code import KernelCode, accesses
 from kernel_forge.spec.numpy_expression import python_name
 
 _QUIET = frozenset({"__syncthreads", "__syncwarp", "__shfl_down_sync", "__shfl_xor_sync", "__shfl_sync", "__ldg"})

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from kernel_forge.domain.dtypes import DType
 from kernel_forge.source import Kernel, Param, SourceFile
 from kernel_forge.source.scalar_types import element_type
+from kernel_forge.spec.brackets import split_arguments
 
 _INSTANCE = re.compile(r"^\s*(?P<name>[\w:]+)\s*(?:<(?P<args>.*)>)?\s*$", re.DOTALL)
 
@@ -58,18 +59,6 @@ def find_instance(text: str, source: SourceFile) -> Instance | str:
             return f'{name} is a template; write its arguments: kernel = "{name}<{wanted}>"'
         args.append(param.default)
     return Instance(kernel, tuple(args))
-
-
-def split_arguments(text: str) -> list[str]:
-    """``text`` at its commas outside brackets; nothing for an empty text."""
-    parts, depth, begin = [], 0, 0
-    for i, character in enumerate(text):
-        depth += (character in "<([{") - (character in ">)]}")
-        if character == "," and depth == 0:
-            parts.append(text[begin:i].strip())
-            begin = i + 1
-    tail = text[begin:].strip()
-    return [*parts, tail] if tail or parts else []
 
 
 def kernel_name(text: str) -> str:

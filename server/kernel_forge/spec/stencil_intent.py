@@ -3,9 +3,10 @@
 import re
 
 from kernel_forge.spec.body_reading import translate
+from kernel_forge.spec.brackets import closing
 from kernel_forge.spec.index_polynomial import Polynomial
 from kernel_forge.spec.intent import Reading, Signature, coordinates, cover
-from kernel_forge.spec.kernel_code import KernelCode, accesses, closing
+from kernel_forge.spec.kernel_code import KernelCode, accesses
 from kernel_forge.spec.numpy_expression import python_name
 
 Axes = dict[str, tuple[Polynomial, str]]

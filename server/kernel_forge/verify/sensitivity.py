@@ -1,6 +1,6 @@
 """How much the reference moves: the measurements that :mod:`.tolerance` turns into tolerances."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -68,13 +68,14 @@ def moved_by(array: Array, size: float, rng: np.random.Generator) -> Array:
     return array * (1 + size * rng.choice(np.array([-1.0, 1.0]), array.shape))
 
 
-def changes(moved: Values, reference: Values) -> dict[str, Array]:
-    """|moved - reference|, 0 where that is not finite."""
+def changes(moved: Values, reference: Values, *, not_finite: float = 0.0) -> dict[str, Array]:
+    """|moved - reference|, 0 where the reference is not finite, ``not_finite`` where only what it moved to is not."""
     found = {}
     for name, base in reference.items():
+        a, b = np.asarray(moved[name]).astype(np.float64), base.astype(np.float64)
         with np.errstate(all="ignore"):
-            change = np.abs(moved[name].astype(np.float64) - base.astype(np.float64))
-        found[name] = np.where(np.isfinite(change), change, 0.0)
+            change = np.abs(a - b)
+        found[name] = np.where(np.isfinite(change), change, np.where(np.isfinite(b), not_finite, 0.0))
     return found
 
 
@@ -164,38 +165,34 @@ def _rounded(inputs: Values, evaluate: Evaluate, narrow: type[Any], own: Any) ->
 
 def expanded(inputs: Values, reference: Values, evaluate: Evaluate, share: float) -> dict[str, Array]:
     """Change when sums of squared differences move by ``share`` of their squares; infinite where not finite."""
-    worst = {n: np.zeros(r.shape) for n, r in reference.items()}
-    for sign in (1.0, -1.0):
-        expansion = Expansion(sign * share)
-        marked = {n: Expanding.of(a, expansion) if is_float(a) else a for n, a in inputs.items()}
-        try:
-            moved = evaluate(marked, np.float64)
-        except ReferenceFailed:  # the reference wants plain arrays; it held with those
-            return {n: np.zeros(r.shape) for n, r in reference.items()}
-        if not expansion.used:
-            break
-        for name, base in reference.items():
-            a, b = np.asarray(moved[name]).astype(np.float64), base.astype(np.float64)
-            with np.errstate(all="ignore"):
-                change = np.where(np.isfinite(b), np.nan_to_num(np.abs(a - b), nan=np.inf, posinf=np.inf), 0.0)
-            worst[name] = np.maximum(worst[name], change)
-    return worst
+    moves = (Expansion(sign * share) for sign in (1.0, -1.0))
+    return _largest_change(inputs, reference, evaluate, moves, not_finite=np.inf)
 
 
 def accumulated(inputs: Values, reference: Values, evaluate: Evaluate, share: float, seed: int) -> dict[str, Array]:
     """Change when every sum inside the reference errs by ``share`` of what it adds up."""
-    worst = {n: np.zeros(r.shape) for n, r in reference.items()}
     rng = np.random.default_rng([seed, 0xAC])
-    for _ in range(SUM_DRAWS):
-        expansion = Expansion(share, signs=rng)
+    moves = (Expansion(share, signs=rng) for _ in range(SUM_DRAWS))
+    return _largest_change(inputs, reference, evaluate, moves, not_finite=0.0)
+
+
+def _largest_change(
+    inputs: Values, reference: Values, evaluate: Evaluate, expansions: Iterable[Expansion], *, not_finite: float
+) -> dict[str, Array]:
+    """Largest change of the reference when its sums move; ``not_finite`` where a move takes it out of range.
+
+    Nothing changes where the reference has no such sums, or wants plain arrays (it held with those).
+    """
+    worst = {n: np.zeros(r.shape) for n, r in reference.items()}
+    for expansion in expansions:
         marked = {n: Expanding.of(a, expansion) if is_float(a) else a for n, a in inputs.items()}
         try:
             moved = evaluate(marked, np.float64)
-        except ReferenceFailed:  # the reference wants plain arrays; it held with those
+        except ReferenceFailed:
             return {n: np.zeros(r.shape) for n, r in reference.items()}
         if not expansion.used:
             break
-        for name, change in changes(moved, reference).items():
+        for name, change in changes(moved, reference, not_finite=not_finite).items():
             worst[name] = np.maximum(worst[name], change)
     return worst
 

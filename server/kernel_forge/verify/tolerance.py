@@ -71,17 +71,13 @@ from kernel_forge.domain.spec import BufferArg, KernelSpec, Role, ScalarArg, Tol
 from kernel_forge.spec import BoundCase
 from kernel_forge.verify.inputs import Array
 from kernel_forge.verify.sensitivity import (
-    EPSILON,
-    RANDOM_DRAWS,
     Evaluate,
     Steady,
     accumulated,
-    changes,
     exact_outputs,
     expanded,
     flips,
     is_float,
-    moved_by,
     own_error,
     spread,
 )
@@ -117,6 +113,14 @@ class Scales:
     u_sum: float
     widest: DType
     length: int
+
+    @property
+    def growth(self) -> float:
+        """Units of (S_random + S_same) that rounding may move an output by."""
+        if self.length <= 1:
+            return C * self.u_widest
+        intermediate = C_HALF if self.u_widest > self.u_sum else C
+        return intermediate * self.u_widest + C * math.sqrt(self.length) * self.u_sum
 
 
 def scales(spec: KernelSpec, bound: BoundCase, *, reduces: bool) -> Scales:
@@ -165,7 +169,6 @@ def derive(
         narrow = np.float32  # half kernels are expected to accumulate in float32
     own_type = ml_dtypes.bfloat16 if s.widest is DType.BFLOAT16 and s.length <= 1 else narrow
     scalars = {a.name: _value(a, bound) for a in spec.args if isinstance(a, ScalarArg) and a.dtype.is_float}
-    growth = _growth(s)
     steady = Steady(reference)
     evaluate = steady.watching(evaluate)
     exact = exact_outputs(wide, evaluate, s.widest)
@@ -175,8 +178,8 @@ def derive(
         }
     moves = spread(wide, scalars, reference, evaluate, seed)
     own, overflow = own_error(wide, reference, evaluate, narrow, own_type, s.u_widest, seed)
-    expansion = expanded(wide, reference, evaluate, growth)
-    sums = accumulated(wide, reference, evaluate, growth, seed) if s.length > 1 else None
+    expansion = expanded(wide, reference, evaluate, s.growth)
+    sums = accumulated(wide, reference, evaluate, s.growth, seed) if s.length > 1 else None
     integers = {a.name: reference[a.name] for a in spec.outputs if not a.dtype.is_float and a.name in reference}
     others = flips(wide, integers, evaluate, narrow, s.u_widest, seed)
     result: dict[str, Allowed] = {}
@@ -194,11 +197,11 @@ def derive(
         u_out = output.dtype.unit_roundoff
         with np.errstate(all="ignore"):
             rounding = R * u_out * magnitude + D * smallest(output.dtype)
-            scale = _finite(growth * moves[name])
+            scale = _finite(s.growth * moves[name])
             if sums is not None:
                 scale = np.maximum(scale, _finite(sums[name]))
             tolerance = scale + _finite(E * own[name]) + _vanished(magnitude, moves[name]) + expansion[name] + rounding
-        allowed = _where_finite(reference[name], tolerance, troubled=troubled)
+        allowed = where_finite(reference[name], tolerance, troubled=troubled)
         result[name] = Allowed(np.where(steady.always_nan(name), 0.0, allowed), overflow[name])
     return result
 
@@ -229,7 +232,7 @@ def _finite(term: Array) -> Array:
     return np.where(np.isfinite(term), term, 0.0)
 
 
-def _where_finite(reference: Array, tolerance: Array, *, troubled: bool) -> Array:
+def where_finite(reference: Array, tolerance: Array, *, troubled: bool) -> Array:
     """What is not finite is matched exactly, or not compared where it may be the reference's own overflow."""
     finite = np.isfinite(reference.astype(np.float64))
     return np.where(finite, np.nan_to_num(tolerance, nan=0.0, posinf=np.inf), np.inf if troubled else 0.0)
@@ -245,14 +248,6 @@ def _vanished(magnitude: Array, moves: Array) -> Array:
     finite = magnitude[np.isfinite(magnitude)]
     largest = float(finite.max()) if finite.size else 0.0
     return np.where((magnitude == 0) & (moves == 0), C * DType.FLOAT64.unit_roundoff * largest, 0.0)
-
-
-def _growth(s: Scales) -> float:
-    """Units of (S_random + S_same) that rounding may move an output by."""
-    if s.length <= 1:
-        return C * s.u_widest
-    intermediate = C_HALF if s.u_widest > s.u_sum else C
-    return intermediate * s.u_widest + C * math.sqrt(s.length) * s.u_sum
 
 
 def _finfo(dtype: DType) -> Any:
@@ -272,41 +267,4 @@ def fixed(tolerance: Tolerance, reference: Array, *, troubled: bool) -> Allowed:
     """The user's tolerance, element by element; ``troubled`` as for :func:`derive`."""
     with np.errstate(all="ignore"):
         error = tolerance.absolute + tolerance.relative * np.abs(reference.astype(np.float64))
-    return exactly(_where_finite(reference, error, troubled=troubled))
-
-
-def between_kernels(
-    spec: KernelSpec,
-    bound: BoundCase,
-    inputs: Mapping[str, Array],
-    values: Mapping[str, Array],
-    evaluate: Evaluate,
-    *,
-    seed: int,
-) -> dict[str, Array]:
-    """The tolerance where the reference is itself a kernel that computes in the arguments' types.
-
-    The perturbation must survive rounding to those types, so it is larger than :data:`EPSILON`.
-    """
-    s = scales(spec, bound, reduces=True)
-    epsilon = max(EPSILON, 64 * s.u_widest)
-    rng = np.random.default_rng([seed, 0x71])
-    wide = {n: a.astype(np.float64) if is_float(a) else a for n, a in inputs.items()}
-    squares = {n: np.zeros(v.shape) for n, v in values.items()}
-    for _ in range(RANDOM_DRAWS // 2):
-        moved = {n: moved_by(a, epsilon, rng) if is_float(a) else a for n, a in wide.items()}
-        for name, change in changes(evaluate(moved, np.float64), values).items():
-            squares[name] += (change / epsilon) ** 2
-    same = {n: np.zeros(v.shape) for n, v in values.items()}
-    moved = {n: a * (1 + epsilon) if is_float(a) else a for n, a in wide.items()}
-    for name, change in changes(evaluate(moved, np.float64), values).items():
-        same[name] += change / epsilon
-    result = {}
-    for output in spec.outputs:
-        if output.name in values and output.dtype.is_float:
-            scale = np.sqrt(squares[output.name] / (RANDOM_DRAWS // 2)) + same[output.name]
-            growth = _growth(s)
-            magnitude = np.abs(values[output.name].astype(np.float64))
-            tolerance = growth * scale + R * output.dtype.unit_roundoff * magnitude + D * smallest(output.dtype)
-            result[output.name] = _where_finite(values[output.name], tolerance, troubled=False)
-    return result
+    return exactly(where_finite(reference, error, troubled=troubled))

@@ -102,7 +102,7 @@ def test_the_nvrtc_child_ends_with_the_one_who_asks() -> None:
     """Its parent is killed while the child still waits for its job."""
     code = (
         "import subprocess, sys, time\n"
-        f"p = subprocess.Popen([sys.executable, '-I', {str(nvrtc._CHILD)!r}], stdin=subprocess.PIPE)\n"
+        f"p = subprocess.Popen({nvrtc.CHILD_COMMAND!r}, stdin=subprocess.PIPE)\n"
         "print(p.pid, flush=True); time.sleep(600)"
     )
     parent = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)

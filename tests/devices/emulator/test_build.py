@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from kernel_forge.devices.artifact_cache import ENTRY_FILE, META_FILE, ArtifactCache
 from kernel_forge.devices.compilers.judge import Judge
 from kernel_forge.devices.compilers.opinion import DeviceCode, FrontEnd, Opinion
 from kernel_forge.devices.emulator import EmulatorDevice
 from kernel_forge.devices.emulator.build import Refused, artifact_key, build
-from kernel_forge.devices.emulator.cache import ENTRY_FILE, META_FILE, ArtifactCache
-from kernel_forge.devices.emulator.rewrite import shadow_sources
+from kernel_forge.devices.emulator.rewrite import translate
 from kernel_forge.devices.emulator.toolchain import INCLUDE, BuildError, Compiler, Toolchain, find_compiler
 from kernel_forge.domain.dtypes import DType
 from kernel_forge.domain.launch import Buffer, BufferRef, CompileRequest, Launch, RunRequest
@@ -51,7 +51,7 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> EmulatorDevice:
 
 
 def key(asked: CompileRequest, compiler: Compiler = FAKE) -> str:
-    tree = shadow_sources(asked.path, asked.text, asked.include_dirs, lambda _: (), INCLUDE)
+    tree = translate(asked.path, asked.text, asked.include_dirs, lambda _: (), INCLUDE)
     return artifact_key(asked, tree, Toolchain(compiler, Path("/nowhere")))
 
 
@@ -102,7 +102,7 @@ def test_a_compile_timeout_leaves_no_process_and_no_folder(tmp_path: Path, monke
     monkeypatch.setattr(toolchain, "runtime_objects", list)
     monkeypatch.setattr(toolchain, "prelude_flags", lambda standard: ())
     asked = replace(request(), time_limit=1.0)
-    tree = shadow_sources(asked.path, asked.text, (), lambda _: (), INCLUDE)
+    tree = translate(asked.path, asked.text, (), lambda _: (), INCLUDE)
     cache = ArtifactCache(tmp_path / "artifacts")
     assert build(asked, tree, toolchain, cache, "key") == Refused((), timed_out=True)
     assert all_gone(pids(tmp_path / "mark"))

@@ -16,6 +16,8 @@ from kernel_forge.devices.compilers.opinion import DeviceCode, Opinion, instance
 from kernel_forge.domain.launch import CompileRequest
 
 TIME_LIMIT = 20.0
+# Not -m alone: that would let a json.py of the current folder take the place of Python's.
+CHILD_COMMAND = (sys.executable, "-P", "-m", "kernel_forge.devices.compilers.nvrtc_child")
 _CHILD = Path(__file__).with_name("nvrtc_child.py")
 # nvcc has the host's C++ library and the device runtime, NVRTC has not.
 _LACKING = re.compile(r'namespace "std"|name followed by "::"|std::|device-side kernel launch could not be processed')
@@ -47,7 +49,7 @@ class Nvrtc:
             "parent": os.getpid(),
         }
         process = subprocess.Popen(
-            [sys.executable, "-I", str(_CHILD)],
+            CHILD_COMMAND,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,

@@ -1,4 +1,4 @@
-"""Child process: compile one text with NVRTC and print the log as JSON. Uses the standard library alone.
+"""Child process: compile one text with NVRTC and print the log as JSON. Starts for every text, so it imports little.
 
 Input (stdin): ``{"library", "includes", "text", "headers", "dropped", "name", "defines", "flags", "parent"}``;
 ``expressions`` are compiled even where nobody uses them: instances of templates, and for machine code all kernels and
@@ -10,9 +10,10 @@ import ctypes
 import json
 import os
 import re
-import signal
 import sys
 from pathlib import Path
+
+from kernel_forge.processes import end_with_parent
 
 # Host headers have no meaning for device code; NVRTC cannot find them and would stop at the first.
 _HOST_HEADERS = (
@@ -72,7 +73,7 @@ _LIBRARY_USER = re.compile(r"#\s*include\s*[<\"](cooperative_groups|cuda/|cub/|t
 
 def main() -> None:
     """Read the job, compile, answer."""
-    ctypes.CDLL(None).prctl(1, int(signal.SIGKILL), 0, 0, 0)  # PR_SET_PDEATHSIG: end with the one who asks
+    end_with_parent()
     job = json.load(sys.stdin)
     if os.getppid() != job["parent"]:
         sys.exit(1)

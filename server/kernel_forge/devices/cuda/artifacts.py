@@ -5,11 +5,11 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 
+from kernel_forge.devices.artifact_cache import ENTRY_FILE, META_FILE, ArtifactCache
 from kernel_forge.devices.compilers.gpu.code import GpuCode
 from kernel_forge.devices.compilers.messages import UserFile
 from kernel_forge.devices.compilers.opinion import DeviceCode
 from kernel_forge.devices.cuda.wire import Code
-from kernel_forge.devices.emulator.cache import ENTRY_FILE, META_FILE, ArtifactCache
 from kernel_forge.domain.launch import CompileRequest
 from kernel_forge.domain.outcome import CompilerMessage, Unavailable
 from kernel_forge.domain.resources import Resources

@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from kernel_forge.devices.artifact_cache import ArtifactCache
 from kernel_forge.devices.compilers.gpu.code import GpuCode
 from kernel_forge.devices.compilers.gpu.compiler import GpuCompiler
 from kernel_forge.devices.compilers.opinion import DeviceCode
@@ -17,8 +18,7 @@ from kernel_forge.devices.cuda.measuring import CONTROL_KERNELS, control_trials,
 from kernel_forge.devices.cuda.outcomes import run_outcome
 from kernel_forge.devices.cuda.supervisor import WorkerPool, WorkerUnavailable
 from kernel_forge.devices.cuda.wire import encode_run
-from kernel_forge.devices.emulator.cache import ArtifactCache
-from kernel_forge.devices.emulator.rewrite import HostCode, TooManyHeaders, shadow_sources
+from kernel_forge.devices.shadow import HostCode, TooManyHeaders, shadow_sources
 from kernel_forge.domain.launch import CompileRequest, RunRequest
 from kernel_forge.domain.measurement import TimingPlan, Timings
 from kernel_forge.domain.outcome import CompileFailed, RunOutcome, Unavailable
@@ -26,7 +26,6 @@ from kernel_forge.ports import Artifact, DeviceInfo, Trial
 
 # The worker ends a run at its limit by itself; memory must be filled and read as well.
 GRACE_SECONDS = 10.0
-_NO_FOLDER = Path("/nonexistent")  # no headers of ours stand in for CUDA's
 
 
 def local_worker(ordinal: int) -> tuple[str, ...]:
@@ -114,7 +113,7 @@ class CudaDevice:
     def compile_for(self, request: CompileRequest, architecture: str) -> Artifact | CompileFailed | Unavailable:
         """Compile for any architecture; needs no GPU."""
         try:
-            tree = shadow_sources(request.path, request.text, request.include_dirs, self.host_code, _NO_FOLDER)
+            tree = shadow_sources(request.path, request.text, request.include_dirs, self.host_code)
         except TooManyHeaders as error:
             return Unavailable(str(error), error.location)
         sources = DeviceCode(tree.device_files, tree.sources, tuple(header for _, _, header in tree.dropped))

@@ -8,10 +8,10 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
+from kernel_forge.devices.artifact_cache import ENTRY_FILE, META_FILE, ArtifactCache
 from kernel_forge.devices.compilers.messages import parse_messages
 from kernel_forge.devices.compilers.supervision import Supervised
-from kernel_forge.devices.emulator.cache import ENTRY_FILE, META_FILE, ArtifactCache
-from kernel_forge.devices.emulator.rewrite import ShadowTree, rewrite
+from kernel_forge.devices.emulator.rewrite import Translation, rewrite
 from kernel_forge.devices.emulator.toolchain import BuildError, Toolchain, no_room, unusable_cache
 from kernel_forge.domain.launch import CompileRequest
 from kernel_forge.domain.outcome import CompilerMessage
@@ -40,7 +40,7 @@ class Refused:
 
 
 def build(
-    request: CompileRequest, tree: ShadowTree, toolchain: Toolchain, cache: ArtifactCache, key: str
+    request: CompileRequest, tree: Translation, toolchain: Toolchain, cache: ArtifactCache, key: str
 ) -> Built | Refused:
     """Compile and link into the cache as ``key``; see :func:`artifact_key`.
 
@@ -70,7 +70,7 @@ def build(
 
 def _compile(
     request: CompileRequest,
-    tree: ShadowTree,
+    tree: Translation,
     toolchain: Toolchain,
     flags: tuple[str, ...],
     objects: list[Path],
@@ -143,7 +143,7 @@ def _preamble(request: CompileRequest) -> str:
     return rewrite("\n".join(lines) + "\n", lambda *_: None).text
 
 
-def _entry_code(request: CompileRequest, tree: ShadowTree) -> str:
+def _entry_code(request: CompileRequest, tree: Translation) -> str:
     """C++ that makes the kernels and symbols known to the runtime, on lines of its own file name."""
     settings = " ".join(dict.fromkeys(tree.settings))
     kernels = ", ".join(
@@ -165,7 +165,7 @@ def _flags(request: CompileRequest) -> list[str]:
     return [flag.replace("--std=", "-std=") for flag in request.flags if _PASSED_FLAG.match(flag)]
 
 
-def artifact_key(request: CompileRequest, tree: ShadowTree, toolchain: Toolchain) -> str:
+def artifact_key(request: CompileRequest, tree: Translation, toolchain: Toolchain) -> str:
     """A digest of everything that an artifact and the opinion on its code depend on."""
     parts = [
         toolchain.key,

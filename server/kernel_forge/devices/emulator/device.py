@@ -14,16 +14,16 @@ from pathlib import Path
 
 import numpy as np
 
+from kernel_forge.devices.artifact_cache import BUILD_PREFIX, ENTRY_FILE, META_FILE, ArtifactCache, sweep
 from kernel_forge.devices.compilers.judge import Consideration, Judge
 from kernel_forge.devices.compilers.messages import UserFile
 from kernel_forge.devices.compilers.nvcc import FOLDER_PREFIX
 from kernel_forge.devices.compilers.opinion import DeviceCode
 from kernel_forge.devices.emulator.build import DEFAULT_STANDARD, Built, Refused, artifact_key, build
-from kernel_forge.devices.emulator.cache import BUILD_PREFIX, ENTRY_FILE, META_FILE, ArtifactCache, sweep
 from kernel_forge.devices.emulator.job import JOB, REPORT, TEXT, write_job
 from kernel_forge.devices.emulator.opinions import recall, remember
 from kernel_forge.devices.emulator.report import Event, ReportReader, read_events
-from kernel_forge.devices.emulator.rewrite import NOT_EMULATED, HostCode, ShadowTree, TooManyHeaders, shadow_sources
+from kernel_forge.devices.emulator.rewrite import NOT_EMULATED, Translation, translate
 from kernel_forge.devices.emulator.timing import time_on_cpu
 from kernel_forge.devices.emulator.toolchain import (
     INCLUDE,
@@ -32,6 +32,7 @@ from kernel_forge.devices.emulator.toolchain import (
     Toolchain,
     find_compiler,
 )
+from kernel_forge.devices.shadow import HostCode, TooManyHeaders
 from kernel_forge.domain.launch import CompileRequest, RunRequest
 from kernel_forge.domain.measurement import TimingPlan, Timings
 from kernel_forge.domain.outcome import (
@@ -104,7 +105,7 @@ class EmulatorDevice:
         if self.toolchain is None:
             return Unavailable(INSTALL_HINT)
         try:
-            tree = shadow_sources(request.path, request.text, request.include_dirs, self.host_code, INCLUDE)
+            tree = translate(request.path, request.text, request.include_dirs, self.host_code, INCLUDE)
         except TooManyHeaders as error:
             return Unavailable(str(error), error.location)
         key = artifact_key(request, tree, self.toolchain)
@@ -128,7 +129,7 @@ class EmulatorDevice:
         return _artifact(request, built, tree, verdict)
 
     def _refusal(
-        self, request: CompileRequest, refused: Refused, tree: ShadowTree, opinion: Consideration
+        self, request: CompileRequest, refused: Refused, tree: Translation, opinion: Consideration
     ) -> CompileFailed | Unavailable:
         if refused.timed_out:
             return Unavailable(f"the host compiler did not end within {request.time_limit:g} s")
@@ -228,7 +229,7 @@ class EmulatorDevice:
 
 
 def _artifact(
-    request: CompileRequest, built: Built, tree: ShadowTree, messages: tuple[CompilerMessage, ...]
+    request: CompileRequest, built: Built, tree: Translation, messages: tuple[CompilerMessage, ...]
 ) -> Artifact:
     left_out = (
         CompilerMessage("note", f"<{header}> was left out: host libraries are not emulated", None, "emulator")

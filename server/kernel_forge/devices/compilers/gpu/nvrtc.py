@@ -4,7 +4,6 @@ import json
 import os
 import re
 import subprocess
-import sys
 import tempfile
 from functools import cache
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import Any
 from kernel_forge.devices.compilers.gpu.assembler_log import read_resources
 from kernel_forge.devices.compilers.gpu.code import Compiled, GpuCode
 from kernel_forge.devices.compilers.messages import parse_messages
+from kernel_forge.devices.compilers.nvrtc import CHILD_COMMAND
 from kernel_forge.devices.compilers.nvrtc_library import NvrtcPaths, find_nvrtc
 from kernel_forge.devices.compilers.opinion import DeviceCode, parent_folder
 from kernel_forge.domain.launch import CompileRequest
@@ -78,7 +78,7 @@ class Nvrtc:
             "image": str(image),
         }
         process = subprocess.Popen(
-            [sys.executable, "-I", str(Path(__file__).parent.with_name("nvrtc_child.py"))],
+            CHILD_COMMAND,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

@@ -1,11 +1,8 @@
 """The worker's loop: frames in, results out, heartbeat beside."""
 
-import contextlib
-import ctypes
 import os
 import queue
 import resource
-import signal
 import sys
 import threading
 import time
@@ -23,8 +20,7 @@ from kernel_forge.devices.cuda.protocol import (
     write_frame,
 )
 from kernel_forge.devices.cuda.wire import as_bytes, decode_plan, decode_runs
-
-_PR_SET_PDEATHSIG = 1
+from kernel_forge.processes import end_with_parent
 
 
 class _Channel:
@@ -92,7 +88,7 @@ def serve(ordinal: int, *, plain_memory: bool = False) -> None:
 
     ``plain_memory`` takes buffers from the ordinary allocator, as a sanitizer needs it.
     """
-    _die_with_parent()
+    end_with_parent()
     _lift_memory_limit()
     channel = _Channel()
     device_text = _DeviceText()
@@ -147,12 +143,3 @@ def _lift_memory_limit() -> None:
     would stop it at the door."""
     _, hard = resource.getrlimit(resource.RLIMIT_AS)
     resource.setrlimit(resource.RLIMIT_AS, (hard, hard))
-
-
-def _die_with_parent() -> None:
-    if sys.platform == "linux":
-        parent = os.getppid()
-        with contextlib.suppress(OSError):
-            ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-        if os.getppid() != parent:
-            os._exit(1)

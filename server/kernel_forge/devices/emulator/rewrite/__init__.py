@@ -4,6 +4,6 @@ Invariant: line N of the result is line N of the source, so that every message a
 """
 
 from kernel_forge.devices.emulator.rewrite.rewriter import NOT_EMULATED, Rewritten, rewrite
-from kernel_forge.devices.emulator.rewrite.shadow import HostCode, ShadowTree, TooManyHeaders, shadow_sources
+from kernel_forge.devices.emulator.rewrite.translation import Translation, translate
 
-__all__ = ["NOT_EMULATED", "HostCode", "Rewritten", "ShadowTree", "TooManyHeaders", "rewrite", "shadow_sources"]
+__all__ = ["NOT_EMULATED", "Rewritten", "Translation", "rewrite", "translate"]

@@ -1,10 +1,8 @@
 """The rewriting of one file: shared memory, inline assembly, launches from device code, includes."""
 
 import re
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from kernel_forge.devices.emulator.rewrite.lexer import Token, breaks, lex
 from kernel_forge.devices.emulator.rewrite.shared_memory import (
     CLOSE,
     OPEN,
@@ -13,17 +11,15 @@ from kernel_forge.devices.emulator.rewrite.shared_memory import (
     shared_declaration,
     without_comments,
 )
+from kernel_forge.devices.includes import BLANK, IncludeHook, replaced_include
+from kernel_forge.devices.lexer import Token, breaks, lex
 
-IncludeHook = Callable[[str, bool, int], str | None]
-"""``(name, quoted, zero-based line)`` of an include -> replacement of the directive, or None to leave it."""
 NOT_EMULATED = "kf_not_emulated_"
 """Begins a name that nobody declares: it makes the compiler name the place where something is used that is not
 emulated. The rest of the name says what."""
 
-_BLANK = r"(?:\s|/\*(?:[^*]|\*(?!/))*\*/)*"
-_INCLUDE = re.compile(rf'^{_BLANK}#{_BLANK}include{_BLANK}(?:"(?P<quoted>[^"\n]+)"|<(?P<angle>[^>\n]+)>)')
 _DEFINE = re.compile(
-    rf"^(?P<head>{_BLANK}#{_BLANK}define\s{_BLANK}(?P<name>\w+)(?:\((?P<parameters>[^)]*)\))?)(?P<body>.*)$", re.DOTALL
+    rf"^(?P<head>{BLANK}#{BLANK}define\s{BLANK}(?P<name>\w+)(?:\((?P<parameters>[^)]*)\))?)(?P<body>.*)$", re.DOTALL
 )
 _CONTINUED = re.compile(r"\\\r?\n")
 _ASM = frozenset(("asm", "__asm__", "__asm"))
@@ -51,25 +47,6 @@ def rewrite(text: str, on_include: IncludeHook, aliases: dict[str, str] | None =
     """
     rewriter = _Rewriter(lex(text), on_include, {} if aliases is None else aliases, None)
     return Rewritten(rewriter.run(), rewriter.settings)
-
-
-def rename_includes(text: str, names: Mapping[int, str]) -> str:
-    """``text`` with the includes on the given zero-based lines naming other files, and nothing else changed."""
-    pieces = []
-    line = 0
-    for token in lex(text):
-        piece = token.text
-        if token.kind == "directive" and (include := _INCLUDE.match(piece)) is not None:
-            name = names.get(line + _lines_before(include))
-            piece = piece if name is None else f'#include "{name}"{breaks(piece)}'
-        pieces.append(piece)
-        line += token.text.count("\n")
-    return "".join(pieces)
-
-
-def _lines_before(include: re.Match[str]) -> int:
-    """Lines between the beginning of a directive and the name it includes."""
-    return include.group()[: include.start(include.lastgroup or 0)].count("\n")
 
 
 class _Rewriter:
@@ -193,11 +170,9 @@ class _Rewriter:
         return end
 
     def _directive(self, text: str) -> str:
-        include = _INCLUDE.match(text)
+        include = replaced_include(text, self._line, self._on_include)
         if include is not None:
-            header, quoted = include["quoted"] or include["angle"], include["quoted"] is not None
-            replacement = self._on_include(header, quoted, self._line + _lines_before(include))
-            return text if replacement is None else replacement + breaks(text)
+            return include
         define = _DEFINE.match(text)
         return text if define is None else self._define(define)
 

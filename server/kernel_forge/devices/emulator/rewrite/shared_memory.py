@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass
 
-from kernel_forge.devices.emulator.rewrite.lexer import Token, breaks, lex
+from kernel_forge.devices.lexer import Token, breaks, lex
 
 _ALIGNMENT = re.compile(r"\b(?:alignas|__align__|__builtin_align__)\s*\((?P<value>(?:[^()]|\([^()]*\))*)\)")
 _DROPPED_WORDS = re.compile(r"\b(?:__shared__|static|extern|__device__)\b")

@@ -4,17 +4,16 @@ from pathlib import Path
 
 import pytest
 
+from kernel_forge.devices import shadow
 from kernel_forge.devices.compilers.messages import UserFile
-from kernel_forge.devices.emulator.rewrite import ShadowTree, TooManyHeaders, shadow, shadow_sources
-
-OURS = Path("/nowhere/ours")
+from kernel_forge.devices.shadow import ShadowTree, TooManyHeaders, shadow_sources
 
 
 def tree(path: Path | str, text: str, *include_dirs: Path, host: tuple[str, ...] = ()) -> ShadowTree:
     def host_code(content: str) -> tuple[tuple[int, int], ...]:
         return tuple((content.index(h), content.index(h) + len(h)) for h in host if h in content)
 
-    return shadow_sources(str(path), text, tuple(str(d) for d in include_dirs), host_code, OURS)
+    return shadow_sources(str(path), text, tuple(str(d) for d in include_dirs), host_code)
 
 
 def write(path: Path, text: str) -> Path:
@@ -95,10 +94,3 @@ def test_too_many_headers_are_no_verdict(tmp_path: Path, monkeypatch: pytest.Mon
     with pytest.raises(TooManyHeaders) as error:
         tree(tmp_path / "m.cu", '#include "a.h"\n#include "b.h"\n#include "c.h"\n')
     assert error.value.location.range.start.line == 2
-
-
-def test_what_a_header_declares_at_namespace_scope_is_set_too(tmp_path: Path) -> None:
-    write(tmp_path / "h.h", "#define SH __shared__\nextern __shared__ float pool[];\n")
-    made = tree(tmp_path / "m.cu", '#include "h.h"\nvoid f() { SH int n; }\n')
-    assert made.settings == ["pool = reinterpret_cast<float*>(kf_dynamic_shared());"]
-    assert "kf_shared_n" in made.files["0_m.cu"]

@@ -7,9 +7,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from kernel_forge.devices.compilers.messages import UserFile
-from kernel_forge.devices.emulator.rewrite.rewriter import Rewritten, rename_includes, rewrite
+from kernel_forge.devices.includes import IncludeHook, replace_includes
 from kernel_forge.domain.text import Location, Range
 
+Translator = Callable[[str, IncludeHook], str]
+"""A file's text, and what to do with its includes, in their order -> the text for another compiler."""
 HostCode = Callable[[str], tuple[tuple[int, int], ...]]
 """Text -> code point ranges (start, end) of host-only code, which is blanked."""
 
@@ -36,32 +38,39 @@ class ShadowTree:
     """Texts by file name in the build folder, the main file first; includes among them go by these names.
 
     Attributes:
-        files: name -> text rewritten for the host compiler.
+        files: name -> text as the translator made it; without one, as the user wrote it but for the includes.
         device_files: name -> text as the user wrote it, host-only code blanked, for a CUDA compiler.
         sources: name of a file in messages and line tables (absolute path) -> the user's file, host-only code blanked.
         dropped: (path, zero-based line, header) of includes that were left out of ``files``.
-        settings: see :class:`~kernel_forge.devices.emulator.rewrite.rewriter.Rewritten`.
     """
 
     files: dict[str, str] = field(default_factory=dict)
     device_files: dict[str, str] = field(default_factory=dict)
     sources: dict[str, UserFile] = field(default_factory=dict)
     dropped: list[tuple[str, int, str]] = field(default_factory=list)
-    settings: list[str] = field(default_factory=list)
 
 
-def shadow_sources(path: str, text: str, include_dirs: tuple[str, ...], host_code: HostCode, ours: Path) -> ShadowTree:
-    """Rewrite ``text`` and every local header it includes, directly or not.
+def shadow_sources(
+    path: str,
+    text: str,
+    include_dirs: tuple[str, ...],
+    host_code: HostCode,
+    translator: Translator = replace_includes,
+    ours: Path | None = None,
+) -> ShadowTree:
+    """Copy ``text`` and every local header it includes, directly or not.
 
-    A header is local when it is found beside the including file or in ``include_dirs`` (but not among
-    ``ours``, the emulator's own headers). Includes that are found nowhere stay for the compiler to refuse.
+    A header is local when it is found beside the including file or in ``include_dirs`` (but not in the folder
+    ``ours``, whose headers stand in for CUDA's). Includes that are found nowhere stay for the compiler to refuse.
 
     Raises:
         TooManyHeaders: see there.
     """
     tree = ShadowTree()
     names: dict[Path, str] = {}
-    aliases: dict[str, str] = {}
+
+    def is_ours(header: Path) -> bool:
+        return ours is not None and header.resolve().is_relative_to(ours)
 
     def add(original: Path, shown: str, content: str) -> str:
         name = f"{len(names)}_{re.sub(r'[^A-Za-z0-9_.-]', '_', original.name)}"
@@ -70,29 +79,30 @@ def shadow_sources(path: str, text: str, include_dirs: tuple[str, ...], host_cod
         # A byte order mark would stand in the middle of the text that is compiled.
         blanked = _blank(content, host_code(content)).removeprefix("\ufeff")
         tree.sources[str(original)] = UserFile(shown, blanked)
-        local: dict[int, str] = {}  # line -> name of the local header that is included there
+        local: dict[int, str] = {}  # line -> the directive for the local header that is included there
 
         def on_include(header: str, quoted: bool, line: int) -> str | None:
             if header in _REPLACED:
                 return ""
             found = _find(header, quoted, original, include_dirs)
-            if found is not None and not found.resolve().is_relative_to(ours):
+            if found is not None and not is_ours(found):
                 if found.resolve() not in names:
                     if len(names) > MAX_HEADERS:
                         raise TooManyHeaders(Location(shown, Range.of_line(line)))
                     add(found, str(found), found.read_text(encoding="utf-8", errors="replace"))
-                local[line] = names[found.resolve()]
-                return f'#include "{local[line]}"'
-            if found is None and _LIBRARIES.match(header) and not (ours / header).exists():
+                local[line] = f'#include "{names[found.resolve()]}"'
+                return local[line]
+            if found is None and _LIBRARIES.match(header) and not (ours is not None and (ours / header).exists()):
                 tree.dropped.append((shown, line, header))
                 return ""
             return None
 
-        rewritten: Rewritten = rewrite(blanked, on_include, aliases)
+        translated = translator(blanked, on_include)
         quoted_path = str(original).replace("\\", "\\\\").replace('"', '\\"')
-        tree.files[name] = f'#line 1 "{quoted_path}"\n{rewritten.text}'
-        tree.device_files[name] = f'#line 1 "{quoted_path}"\n{rename_includes(blanked, local)}'
-        tree.settings.extend(rewritten.settings)
+        tree.files[name] = f'#line 1 "{quoted_path}"\n{translated}'
+        tree.device_files[name] = (
+            f'#line 1 "{quoted_path}"\n{replace_includes(blanked, lambda _header, _quoted, line: local.get(line))}'
+        )
         return name
 
     add(Path(os.path.abspath(path)), path, text)  # noqa: PTH100 -- Path.absolute() keeps `..`
