@@ -6,8 +6,10 @@ from typing import Protocol
 
 from kernel_forge.domain.launch import CompileRequest, RunRequest
 from kernel_forge.domain.measurement import TimingPlan, Timings
-from kernel_forge.domain.outcome import CompileFailed, CompilerMessage, RunOutcome, Unavailable
+from kernel_forge.domain.outcome import CompileFailed, CompilerMessage, RunOutcome, SanitizerFailure, Unavailable
 from kernel_forge.domain.resources import Resources
+
+SANITIZERS = ("memcheck", "racecheck", "initcheck", "synccheck")
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +25,7 @@ class DeviceInfo:
         has_watch: can tell who wrote an element.
         has_places: tells the line and thread of a fault.
         has_misuse_checks: finds divergent barriers and wrong warp masks.
+        sanitizer: None where :meth:`Device.sanitize` works, else why it does not.
         facts: further name -> value for ``kernel-forge devices``.
     """
 
@@ -34,6 +37,7 @@ class DeviceInfo:
     has_watch: bool = False
     has_places: bool = False
     has_misuse_checks: bool = False
+    sanitizer: str | None = "this device has no sanitizer"
     facts: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -85,6 +89,15 @@ class Device(Protocol):
 
     def run(self, artifact: Artifact, request: RunRequest) -> RunOutcome:
         """Run the launches on fresh buffers and give back what they did."""
+        ...
+
+    def sanitize(
+        self, artifact: Artifact, request: RunRequest, tools: Sequence[str] = SANITIZERS
+    ) -> tuple[SanitizerFailure, ...] | Unavailable:
+        """What ``tools`` (of :data:`SANITIZERS`) find in one execution; empty where all is well.
+
+        Each tool runs it again, far slower than :meth:`run` does: the request's time limit is for one tool.
+        """
         ...
 
     def time(self, trials: Sequence[Trial], plan: TimingPlan) -> Timings | Unavailable:

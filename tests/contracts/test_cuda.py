@@ -11,7 +11,15 @@ from kernel_forge.devices.cuda import CudaDevice, local_worker
 from kernel_forge.domain.dtypes import DType
 from kernel_forge.domain.launch import Buffer, RunRequest, Scalar
 from kernel_forge.domain.measurement import Timed, TimingPlan
-from kernel_forge.domain.outcome import LaunchFailed, MemoryFault, Ran, TimedOut, Unavailable
+from kernel_forge.domain.outcome import (
+    BarrierDivergence,
+    LaunchFailed,
+    MemoryFault,
+    RaceFound,
+    Ran,
+    TimedOut,
+    Unavailable,
+)
 from kernel_forge.ports import Trial
 from kernel_forge.source import parse
 from tests.contracts.device_suite import DeviceSuite, body, compiled, launch, ref, run
@@ -107,6 +115,46 @@ class TestCuda(DeviceSuite):
         )
         assert made.resources["k"].shared_bytes == 400
         assert 0 < made.resources["k"].registers < 32
+
+    @pytest.mark.parametrize(
+        ("text", "tool", "kind", "line"),
+        [
+            (body("if (i <= n) y[i] = x[i];"), "memcheck", MemoryFault, 1),
+            (body("__shared__ float s[64];\n s[i + n] = x[i];\n y[i] = s[0];"), "memcheck", MemoryFault, 2),
+            (body("*(float2*)(y + 1) = make_float2(i, 2);"), "memcheck", MemoryFault, 1),
+            (body("if (x[0] < 1e9f)\n __trap();"), "memcheck", LaunchFailed, 2),
+            (body("__shared__ float s[64];\n s[i % 64] = x[i];\n y[i] = s[63 - i % 64];"), "racecheck", RaceFound, 2),
+            (body("if (i < 5)\n y[i] = y[i + 1] + x[0];"), "initcheck", MemoryFault, 2),
+            (body("if (i < 40)\n __syncthreads();\n y[i] = 1;"), "synccheck", BarrierDivergence, 2),
+        ],
+    )
+    def test_a_sanitizer_finds_the_line(self, device: CudaDevice, text: str, tool: str, kind: type, line: int) -> None:
+        if device.info().sanitizer is not None:
+            pytest.skip(str(device.info().sanitizer))
+        made = compiled(device, text)
+        x = np.arange(64, dtype=np.float32)
+        buffers = (Buffer("x", DType.FLOAT32, 256, x, writable=False), Buffer("y", DType.FLOAT32, 256))
+        wide = launch("k", ref("x"), ref("y"), Scalar(DType.INT32, 64), grid=1, block=64 if "<= n" not in text else 96)
+        found = device.sanitize(made, RunRequest(buffers, (wide,), time_limit=20), (tool,))
+        assert not isinstance(found, Unavailable), found
+        assert isinstance(found[0], kind), found
+        place = found[0].locations[0] if isinstance(found[0], RaceFound | BarrierDivergence) else found[0].location
+        assert place is not None
+        assert place.range.start.line == 1 + line  # two lines come before the code
+
+    def test_sanitizers_find_nothing_in_a_right_kernel(self, device: CudaDevice) -> None:
+        if device.info().sanitizer is not None:
+            pytest.skip(str(device.info().sanitizer))
+        text = body(
+            "__shared__ float s[64]; s[i % 64] = i < n ? x[i] : 0; __syncthreads(); if (i < n) y[i] = s[63 - i];"
+        )
+        x = np.arange(64, dtype=np.float32)
+        buffers = (Buffer("x", DType.FLOAT32, 256, x, writable=False), Buffer("y", DType.FLOAT32, 256))
+        right = launch("k", ref("x"), ref("y"), Scalar(DType.INT32, 64), block=64)
+        assert device.sanitize(compiled(device, text), RunRequest(buffers, (right,), time_limit=20)) == ()
+        endless = compiled(device, body("while (true) y[i] = x[i];"))
+        stuck = device.sanitize(endless, RunRequest(buffers, (right,), time_limit=2), ("memcheck",))
+        assert isinstance(stuck, Unavailable)
 
     def test_a_storm_of_faults_leaves_nothing_behind(self, device: CudaDevice) -> None:
         right = body("if (i < n) y[i] = x[i];")

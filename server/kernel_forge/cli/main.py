@@ -93,6 +93,9 @@ def _parser() -> argparse.ArgumentParser:
         "-I", dest="include", type=folder, action="append", default=[], metavar="DIR", help="folder for #include"
     )
     verify.add_argument("-D", dest="define", action="append", default=[], metavar="NAME[=VALUE]", help="macro")
+    verify.add_argument(
+        "--sanitize", action="store_true", help="also run a few cases under compute-sanitizer (on a GPU)"
+    )
     verify.add_argument("--json", action="store_true", help="print one JSON report (schema 1) instead of text")
     verify.add_argument("--quiet", action="store_true", help="print failures only")
     devices = commands.add_parser("devices", help="where kernels can run, and why not")

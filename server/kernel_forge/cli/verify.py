@@ -134,6 +134,7 @@ def _request(options: argparse.Namespace, target: Target, configuration: dict[st
         include_dirs=tuple(options.include),
         defines=defines(options.define),
         time_limit=options.time_limit,
+        sanitize=options.sanitize,
     )
 
 

@@ -73,10 +73,10 @@ class LaunchFailed:
 class MemoryFault:
     """An access outside what the kernel may touch.
 
-    ``kind`` is one of: out-of-bounds, null, misaligned, read-only (a write to an input), guard-band (a
-    write found after the run, no line known), stack-overflow. ``buffer`` and ``offset`` (bytes from its
-    start, negative before it) are None when the address is near no buffer. ``watch_hit`` answers a
-    :class:`~kernel_forge.domain.launch.Watch` where the fault was found after the run.
+    ``kind`` is one of: out-of-bounds, null, misaligned, read-only (a write to an input), guard-band (a write found
+    after the run, no line known), stack-overflow, unwritten (a read of what nobody has written). ``buffer`` and
+    ``offset`` (bytes from its start, negative before it) are None when the address is near no buffer. ``watch_hit``
+    answers a :class:`~kernel_forge.domain.launch.Watch` where the fault was found after the run.
     """
 
     kind: str
@@ -146,6 +146,7 @@ class Ran:
 
 RunFailure = LaunchFailed | MemoryFault | BarrierDivergence | TimedOut | Unavailable
 RunOutcome = Ran | RunFailure
+SanitizerFailure = MemoryFault | RaceFound | BarrierDivergence | LaunchFailed
 
 
 class MismatchKind(Enum):

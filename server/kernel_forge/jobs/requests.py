@@ -25,6 +25,7 @@ class VerifyRequest:
         seed: None draws a fresh one.
         configuration: values of tunables instead of their defaults.
         time_limit: seconds for one kernel.
+        sanitize: run a few cases under the device's sanitizers too.
     """
 
     path: str
@@ -37,6 +38,7 @@ class VerifyRequest:
     include_dirs: tuple[str, ...] = ()
     defines: Mapping[str, str] = field(default_factory=dict)
     time_limit: float = 120.0
+    sanitize: bool = False
 
     @property
     def spec_count(self) -> int:

@@ -33,6 +33,7 @@ def verify_file(request: VerifyRequest, device: Device, report: Report) -> FileR
             time_limit=request.time_limit,
             include_dirs=request.include_dirs,
             defines=request.defines,
+            sanitize=request.sanitize,
         )
         for spec, configuration in zip(wanted, configurations, strict=True)
     ]

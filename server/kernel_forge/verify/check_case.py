@@ -8,16 +8,18 @@ from dataclasses import replace
 from kernel_forge.domain.launch import Schedule, Watch
 from kernel_forge.domain.outcome import (
     CaseId,
+    LaunchFailed,
     MemoryFault,
     Mismatch,
     Outcome,
     RaceFound,
     RunFailure,
+    SanitizerFailure,
     Unavailable,
     WatchHit,
 )
 from kernel_forge.domain.spec import KernelSpec
-from kernel_forge.ports import Artifact, Device
+from kernel_forge.ports import SANITIZERS, Artifact, Device
 from kernel_forge.spec import BoundCase
 from kernel_forge.verify.agreement import against_reference, between_fillings, between_inputs, between_runs
 from kernel_forge.verify.expectation import Expectations, Expected
@@ -25,8 +27,9 @@ from kernel_forge.verify.failure import CaseFailure, CaseHeld, CaseOpen, Tally
 from kernel_forge.verify.inputs import Array
 from kernel_forge.verify.planning import PlannedCase
 from kernel_forge.verify.references import Evaluator
-from kernel_forge.verify.runs import Finished, Options, run
+from kernel_forge.verify.runs import Finished, Options, request_of, run
 
+MEMCHECK_LIMIT = 20.0
 OUT_OF_TIME = "the time limit of the verification was reached before it"
 
 
@@ -52,6 +55,7 @@ class CaseChecker:
         self.seed = seed
         self.has_schedules = device.info().has_schedules
         self.has_watch = device.info().has_watch
+        self.has_sanitizer = device.info().sanitizer is None
         self._runs = 0
 
     def take_runs(self) -> int:
@@ -176,7 +180,9 @@ class CaseChecker:
         return run(self.spec, bound, inputs, self.device, self.artifact, options, watch)
 
     def explain(self, failure: CaseFailure) -> CaseFailure:
-        """The same failure with the thread and line that wrote the first wrong element, where known."""
+        """The same failure with its thread and line, where a sanitizer or a watch finds them."""
+        if self.has_sanitizer and _lacks_place(failure.outcome):
+            return self._located(failure)
         if failure.watch is None or not self.has_watch:
             return failure
         expected = self._expect(failure.bound, failure.kind, failure.options.time_limit)
@@ -196,6 +202,31 @@ class CaseChecker:
         elif isinstance(outcome, MemoryFault):
             outcome = replace(outcome, thread=hits[0].thread, location=places[0] if places else None)
         return replace(failure, outcome=outcome)
+
+    def _located(self, failure: CaseFailure) -> CaseFailure:
+        """A fault of the hardware, which tells no line, as memcheck sees it."""
+        options = replace(failure.options, time_limit=MEMCHECK_LIMIT)
+        found = self._sanitized(failure.bound, failure.kind, options, ("memcheck",))
+        return failure if isinstance(found, Unavailable) or not found else replace(failure, outcome=found[0])
+
+    def sanitize(self, case: PlannedCase, run_limit: float) -> CaseFailure | None:
+        """What the sanitizer's tools find in one execution of ``case``; Unavailable is a failure too."""
+        kind, options = case.kinds[0], self._options(run_limit)
+        found = self._sanitized(case.bound, kind, options, SANITIZERS)
+        if not isinstance(found, Unavailable) and not found:
+            return None
+        first = found if isinstance(found, Unavailable) else found[0]
+        return self._failure(first, case.bound, kind, case.origin, options)
+
+    def _sanitized(
+        self, bound: BoundCase, kind: str, options: Options, tools: tuple[str, ...]
+    ) -> tuple[SanitizerFailure, ...] | Unavailable:
+        expected = self._expect(bound, kind, options.time_limit)
+        if isinstance(expected, Unavailable):
+            return expected
+        self._runs += len(tools)
+        request = request_of(self.spec, bound, expected.inputs, options)
+        return self.device.sanitize(self.artifact, request, tools)
 
     def _writer(self, failure: CaseFailure, expected: Expected, options: Options) -> WatchHit | None:
         finished = self._run(failure.bound, expected.inputs, options, failure.watch)
@@ -217,3 +248,10 @@ class CaseChecker:
             watch = Watch(outcome.buffer, outcome.offset or 0, 1)
         case = CaseId(dict(bound.sizes), kind, self.seed, origin)
         return CaseFailure(outcome, case, bound, kind, options, other=other, watch=watch)
+
+
+def _lacks_place(outcome: Outcome) -> bool:
+    """Whether the hardware ended the kernel, or damage was found later, without a line."""
+    if isinstance(outcome, LaunchFailed):
+        return outcome.kind in ("trap", "crash") and outcome.location is None
+    return isinstance(outcome, MemoryFault) and outcome.kind != "read-only" and outcome.location is None

@@ -41,6 +41,8 @@ EMULATED_CASE_BYTES = 256 << 20
 SMALL_RUN_LIMIT = 5.0
 MOST_POSTPONED = 2
 LARGE_RUN_LIMIT = 15.0
+SANITIZER_LIMIT = 60.0
+SANITIZED_CASES = 3
 
 
 @dataclass
@@ -90,12 +92,14 @@ def verify(
     time_limit: float = 120.0,
     include_dirs: tuple[str, ...] = (),
     defines: Mapping[str, str] | None = None,
+    sanitize: bool = False,
 ) -> Verdict:
     """Differential verification of one kernel at one configuration (default: the defaults in the source).
 
     The same ``seed`` repeats the same inputs and order; None draws a fresh one. ``time_limit`` (seconds) bounds
     the whole, compiling and the reference included (but not what a device prepares once per machine): generated cases
     that do not fit into it are named in ``Verdict.skipped``; an own case that does not is no pass (Unavailable).
+    ``sanitize`` adds an execution of a few cases under each of the device's sanitizers.
     """
     chosen = {**spec.default_configuration, **(configuration or {})}
     master = int(np.random.SeedSequence().generate_state(1)[0]) if seed is None else seed % 2**32
@@ -127,7 +131,10 @@ def verify(
         seed=master,
         thresholds=thresholds(spec, source),
     )
-    return _check_all(state, checker, cases, report, deadline)
+    verdict = _check_all(state, checker, cases, report, deadline)
+    if sanitize and isinstance(verdict.outcome, Passed):
+        return _sanitize(state, checker, cases, report, deadline) or state.verdict(verdict.outcome)
+    return verdict
 
 
 def _compile(
@@ -221,6 +228,29 @@ def _check_all(
             state.runs += checker.take_runs()
             return state.verdict(explained.outcome, explained.case)
     return _sum_up(state, sum(c.is_own for c in cases), unavailable)
+
+
+def _sanitize(
+    state: _State, checker: CaseChecker, cases: list[PlannedCase], report: Report, deadline: float
+) -> Verdict | None:
+    """The verdict where a sanitizer found something or could not be asked; None where all is well."""
+    if state.info.sanitizer is not None:
+        if state.info.has_misuse_checks:  # it checks as much in every run
+            state.skipped["sanitizer"] = state.info.sanitizer
+            return None
+        return state.verdict(Unavailable(state.info.sanitizer))
+    own = [c for c in cases if c.is_own]
+    for case in [*own[:1], *(c for c in cases if not c.is_own)][:SANITIZED_CASES]:
+        report(Progress(f"{state.spec.kernel}: sanitizer, {_label(case)}", len(cases), len(cases) + 1))
+        left = deadline - time.monotonic()
+        if left <= 0:
+            return state.verdict(Unavailable("the time limit of the verification was reached before the sanitizer"))
+        found = checker.sanitize(case, min(SANITIZER_LIMIT, left))
+        state.runs += checker.take_runs()
+        if found is not None:
+            return state.verdict(found.outcome, found.case)
+    state.checks.append("memcheck, racecheck, initcheck and synccheck found nothing")
+    return None
 
 
 def _next(waiting: list[PlannedCase], *, hurried: bool) -> PlannedCase:

@@ -40,23 +40,26 @@ def run(
     watch: Watch | None = None,
 ) -> Finished | RunFailure:
     """Run on ``device``, telling who wrote the watched bytes last where ``watch`` is given."""
-    buffers = [_buffer(arg, bound, inputs) for arg in spec.args if isinstance(arg, BufferArg)]
-    outcome = device.run(
-        artifact,
-        RunRequest(
-            buffers=tuple(buffers),
-            launches=bound.launches,
-            schedule=options.schedule,
-            schedule_seed=options.schedule_seed,
-            poison_seed=options.poison_seed,
-            time_limit=options.time_limit,
-            watch=watch,
-        ),
-    )
+    outcome = device.run(artifact, request_of(spec, bound, inputs, options, watch))
     if not isinstance(outcome, Ran):
         return outcome
     outputs = {a.name: outcome.contents[a.name].reshape(bound.shapes[a.name]) for a in spec.outputs}
     return Finished(outputs, outcome.seconds, outcome.watch_hit)
+
+
+def request_of(
+    spec: KernelSpec, bound: BoundCase, inputs: Mapping[str, Array], options: Options, watch: Watch | None = None
+) -> RunRequest:
+    """The launches of ``spec`` at one case as a device takes them."""
+    return RunRequest(
+        buffers=tuple(_buffer(arg, bound, inputs) for arg in spec.args if isinstance(arg, BufferArg)),
+        launches=bound.launches,
+        schedule=options.schedule,
+        schedule_seed=options.schedule_seed,
+        poison_seed=options.poison_seed,
+        time_limit=options.time_limit,
+        watch=watch,
+    )
 
 
 def _buffer(arg: BufferArg, bound: BoundCase, inputs: Mapping[str, Array]) -> Buffer:

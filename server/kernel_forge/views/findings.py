@@ -27,6 +27,7 @@ _MEMORY_CODES = {
     "read-only": "KF404",
     "guard-band": "KF405",
     "stack-overflow": "KF406",
+    "unwritten": "KF305",
 }
 _BARRIER_CODES = {"barrier": "KF421", "warp-mask": "KF422", "deadlock": "KF423"}
 _MISMATCH_CODES = {

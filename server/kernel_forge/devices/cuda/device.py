@@ -16,13 +16,14 @@ from kernel_forge.devices.compilers.opinion import DeviceCode
 from kernel_forge.devices.cuda.artifacts import load_code, read_artifact, store
 from kernel_forge.devices.cuda.measuring import CONTROL_KERNELS, control_trials, time_trials
 from kernel_forge.devices.cuda.outcomes import run_outcome
+from kernel_forge.devices.cuda.sanitizer import MISSING, sanitize
 from kernel_forge.devices.cuda.supervisor import WorkerPool, WorkerUnavailable
 from kernel_forge.devices.cuda.wire import encode_run
 from kernel_forge.devices.shadow import HostCode, TooManyHeaders, shadow_sources
 from kernel_forge.domain.launch import CompileRequest, RunRequest
 from kernel_forge.domain.measurement import TimingPlan, Timings
-from kernel_forge.domain.outcome import CompileFailed, RunOutcome, Unavailable
-from kernel_forge.ports import Artifact, DeviceInfo, Trial
+from kernel_forge.domain.outcome import CompileFailed, RunOutcome, SanitizerFailure, Unavailable
+from kernel_forge.ports import SANITIZERS, Artifact, DeviceInfo, Trial
 
 # The worker ends a run at its limit by itself; memory must be filled and read as well.
 GRACE_SECONDS = 10.0
@@ -85,6 +86,7 @@ class CudaDevice:
             description=f"{facts['name']}, compute capability {facts['capability']}",
             basis=f"measured on {facts['name']}",
             unavailable=self.compiler.unavailable,
+            sanitizer=None if "compute_sanitizer" in facts else MISSING,
             facts={**compiler, **{k.replace("_", " "): str(v) for k, v in facts.items()}},
         )
 
@@ -152,6 +154,12 @@ class CudaDevice:
         except WorkerUnavailable as error:
             return Unavailable(str(error))
         return run_outcome(answer, request, texts)
+
+    def sanitize(
+        self, artifact: Artifact, request: RunRequest, tools: Sequence[str] = SANITIZERS
+    ) -> tuple[SanitizerFailure, ...] | Unavailable:
+        """Run under compute-sanitizer, once per tool, on the machine of the GPU."""
+        return sanitize(self.pool, artifact, request, tools)
 
     def time(self, trials: Sequence[Trial], plan: TimingPlan) -> Timings | Unavailable:
         """Time ``trials`` against each other on the GPU; see :mod:`kernel_forge.devices.cuda.worker.timing`."""

@@ -35,7 +35,7 @@ _FAULTS = {
     717: ("out-of-bounds", "access in the wrong address space"),
     718: ("out-of-bounds", "jump to an address that is no code"),
 }
-_NEEDS_SANITIZER = "the GPU does not say where; --sanitize finds the line"
+_NO_PLACE = "the GPU does not say where"
 
 
 def run_outcome(answer: Frame | Lost, request: RunRequest, sources: Mapping[str, UserFile]) -> RunOutcome:
@@ -68,7 +68,7 @@ def _ran(answer: Frame, request: RunRequest) -> RunOutcome:
     if "guard" in header:
         buffer = by_name[header["guard"]["buffer"]]
         offset = int(header["guard"]["offset"])
-        message = f"write {_where(offset, buffer)} ({buffer.nbytes} bytes), found after the run"
+        message = f"write {where_in(offset, buffer)} ({buffer.nbytes} bytes), found after the run"
         return MemoryFault("guard-band", message, buffer=buffer.name, offset=offset, is_write=True)
     if "changed" in header:
         buffer = by_name[header["changed"]["buffer"]]
@@ -89,7 +89,10 @@ def contents(
     }
 
 
-def _where(offset: int, buffer: Buffer) -> str:
+def where_in(offset: int, buffer: Buffer) -> str:
+    """Where a byte lies, ``offset`` bytes from the start of ``buffer``, in words."""
+    if 0 <= offset < buffer.nbytes:
+        return f"at byte {offset} of {buffer.name}"
     if offset < 0:
         return f"{-offset} bytes before {buffer.name}"
     past = offset - buffer.nbytes
@@ -104,14 +107,14 @@ def driver_failure(header: Mapping[str, Any], request: RunRequest, sources: Mapp
         return Unavailable(f"the GPU has no memory for the {needed:.0f} MiB of this case ({name})")
     if code in _FAULTS:
         kind, message = _FAULTS[code]
-        return MemoryFault(kind, f"{message} ({name}); {_NEEDS_SANITIZER}")
+        return MemoryFault(kind, f"{message} ({name}); {_NO_PLACE}")
     if code == 710:
         return _assertion(str(header["text"]), sources)
     if code == 715:
         return LaunchFailed("trap", "the kernel trapped or executed an illegal instruction")
     if code == 719:
         message = f"the hardware ended the kernel ({name}), most often for an access to shared memory out of bounds"
-        return MemoryFault("out-of-bounds", f"{message}; {_NEEDS_SANITIZER}")
+        return MemoryFault("out-of-bounds", f"{message}; {_NO_PLACE}")
     if stage.startswith("launch") or stage == "load":
         return LaunchFailed("configuration", f"the driver refuses the launch: {header['call']}: {name}")
     return LaunchFailed("crash", f"{header['call']}: {name} ({code})")

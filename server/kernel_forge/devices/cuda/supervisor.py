@@ -50,12 +50,15 @@ class Lost:
 class Worker:
     """One worker process. Not for several threads at once, except :meth:`kill`.
 
+    ``farewell``: seconds that it has to end by itself where we end it, for a tool around it that reports then.
+
     Raises:
         WorkerUnavailable: see there; no process is left.
     """
 
-    def __init__(self, command: Sequence[str]) -> None:
+    def __init__(self, command: Sequence[str], farewell: float = 0.0) -> None:
         self._command = command
+        self._farewell = farewell
         try:
             self._process = _starter.submit(_start, command).result()
         except OSError as error:
@@ -110,7 +113,7 @@ class Worker:
         if answer.kind != "result" or answer.header.get("number") != self._numbers:
             return self._lost(f"the worker answered with {answer.kind}")
         if answer.header.get("spent"):
-            self.kill()
+            self.end()
         return answer
 
     def _lost(self, reason: str) -> Lost:
@@ -175,6 +178,15 @@ class Worker:
     def _log_text(self) -> str:
         text = self._log.decode("utf-8", "replace").strip()
         return f": {text.splitlines()[-1][:300]}" if text else ""
+
+    def end(self) -> None:
+        """Close its input, which ends it, and kill it where it takes longer than its farewell."""
+        if self._farewell and self._process.stdin is not None:
+            with self._lock, contextlib.suppress(OSError, ValueError):
+                self._process.stdin.close()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(self._farewell)
+        self.kill()
 
     def kill(self) -> None:
         """End the process and wait until it is gone."""

@@ -42,14 +42,16 @@ from kernel_forge.domain.outcome import (
     MemoryFault,
     Ran,
     RunOutcome,
+    SanitizerFailure,
     TimedOut,
     Unavailable,
 )
-from kernel_forge.ports import Artifact, DeviceInfo, Trial
+from kernel_forge.ports import SANITIZERS, Artifact, DeviceInfo, Trial
 
 # The runtime ends itself at the limit and says where it was; the device waits this much longer for that.
 GRACE_SECONDS = 3.0
 RUN_PREFIX = "kernel-forge-run-"
+CHECKS_ALWAYS = "the emulator checks every access, barrier and mask in every run; it has no sanitizer besides"
 
 
 class EmulatorDevice:
@@ -86,6 +88,7 @@ class EmulatorDevice:
             has_watch=True,
             has_places=True,
             has_misuse_checks=True,
+            sanitizer=CHECKS_ALWAYS,
             facts=facts,
         )
 
@@ -156,6 +159,12 @@ class EmulatorDevice:
             return Unavailable(f"the emulator cannot prepare the run: {error}")
         finally:
             shutil.rmtree(folder, ignore_errors=True)
+
+    def sanitize(
+        self, artifact: Artifact, request: RunRequest, tools: Sequence[str] = SANITIZERS
+    ) -> tuple[SanitizerFailure, ...] | Unavailable:
+        """Nothing of its own: every run is checked."""
+        return Unavailable(CHECKS_ALWAYS)
 
     def time(self, trials: Sequence[Trial], plan: TimingPlan) -> Timings | Unavailable:
         """CPU times: see :mod:`kernel_forge.devices.emulator.timing`."""

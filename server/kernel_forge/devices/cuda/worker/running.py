@@ -3,16 +3,16 @@
 import contextlib
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import pycuda.driver as cuda
 
-from kernel_forge.devices.cuda.wire import Array, WireBuffer, WireLaunch, WireRun
+from kernel_forge.devices.cuda.wire import WireBuffer, WireLaunch, WireRun
 from kernel_forge.devices.cuda.worker.driver_library import CudaError
 from kernel_forge.devices.cuda.worker.gpu import Gpu
 from kernel_forge.devices.cuda.worker.memory import GuardedBuffer, Memory, PlainBuffer
+from kernel_forge.devices.cuda.worker.result import Result
 
 _POLL_SECONDS = 0.0002
 # After these the context is of no use any more (CUresult, "sticky" errors): the process must end.
@@ -21,15 +21,6 @@ STICKY = frozenset({700, 702, 709, 710, 714, 715, 716, 717, 718, 719, 999})
 
 class StillRunning(Exception):
     """The launches did not end within their limit: nothing but the end of the process stops them."""
-
-
-@dataclass
-class Result:
-    """Facts about one execution, and the arrays that go with them."""
-
-    header: dict[str, Any]
-    arrays: list[Array] = field(default_factory=list)
-    spent: bool = False
 
 
 @contextlib.contextmanager
@@ -112,7 +103,9 @@ class SymbolBuffer(Memory):
 def execute(gpu: Gpu, run: WireRun, text: Callable[[], str], *, plain_memory: bool = False) -> Result:
     """Load, allocate, launch, wait, and look at the memory; never raises for what the kernel does.
 
-    ``text`` gives what the device has printed since the run began.
+    ``text`` gives what the device has printed since the run began. ``plain_memory`` is for a sanitizer, which
+    watches ordinary allocations: they are not poisoned, since it must see what nobody writes, and their addresses are
+    told, since its report has them.
     """
     memory: dict[str, Memory] = {}
     code: LoadedCode | None = None
@@ -121,7 +114,8 @@ def execute(gpu: Gpu, run: WireRun, text: Callable[[], str], *, plain_memory: bo
         with staged("allocate"):
             for buffer in run.buffers:
                 memory[buffer.name] = _allocate(gpu, code, buffer, run.poison_seed, plain_memory)
-                memory[buffer.name].fill(buffer.initial(run.poison_seed))
+                if not plain_memory or buffer.data is not None:
+                    memory[buffer.name].fill(buffer.initial(run.poison_seed))
         begin = time.perf_counter()
         for number, launch in enumerate(run.launches):
             with staged(f"launch {number}"):
@@ -131,6 +125,8 @@ def execute(gpu: Gpu, run: WireRun, text: Callable[[], str], *, plain_memory: bo
             gpu.context.synchronize()
         seconds = time.perf_counter() - begin
         with staged("read"):
+            if plain_memory:
+                return Result({"status": "ran", "seconds": seconds, "text": text(), "outputs": [], **_told(memory)})
             return _look(run, memory, seconds, text())
     except CudaError as error:
         spent = error.code in STICKY
@@ -142,7 +138,7 @@ def execute(gpu: Gpu, run: WireRun, text: Callable[[], str], *, plain_memory: bo
             "name": error.name,
             "text": text(),
         }
-        return Result(header, spent=spent)
+        return Result({**header, **_told(memory)} if plain_memory else header, spent=spent)
     except StillRunning:
         return Result({"status": "timeout", "text": text()}, spent=True)
     finally:
@@ -152,6 +148,10 @@ def execute(gpu: Gpu, run: WireRun, text: Callable[[], str], *, plain_memory: bo
                 held.free()
             if code is not None:
                 code.close()
+
+
+def _told(memory: dict[str, Memory]) -> dict[str, Any]:
+    return {"addresses": {name: held.address for name, held in memory.items()}}
 
 
 def _allocate(gpu: Gpu, code: LoadedCode, buffer: WireBuffer, seed: int, plain_memory: bool) -> Memory:

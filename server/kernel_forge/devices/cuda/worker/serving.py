@@ -95,9 +95,11 @@ def serve(ordinal: int, *, plain_memory: bool = False) -> None:
     channel.start()
     try:
         from kernel_forge.devices.cuda.worker.gpu import Gpu
+        from kernel_forge.devices.cuda.worker.sanitizing import find_sanitizer
 
         gpu = Gpu(ordinal)
-        facts = gpu.facts()
+        sanitizer = find_sanitizer()
+        facts = {**gpu.facts(), **({"compute_sanitizer": sanitizer} if sanitizer else {})}
     except ModuleNotFoundError as error:
         hint = f'{error.name} is not installed: pip install "kernel-forge-lsp[gpu]" (it builds against a CUDA toolkit)'
         channel.send({"type": "hello", "version": VERSION, "error": hint})
@@ -115,6 +117,7 @@ def serve(ordinal: int, *, plain_memory: bool = False) -> None:
 
 def _do(gpu: Any, frame: Frame, channel: _Channel, device_text: _DeviceText, plain_memory: bool) -> bool:
     from kernel_forge.devices.cuda.worker.running import execute
+    from kernel_forge.devices.cuda.worker.sanitizing import sanitize
     from kernel_forge.devices.cuda.worker.timing import measure
 
     number = frame.header.get("number")
@@ -126,10 +129,13 @@ def _do(gpu: Any, frame: Frame, channel: _Channel, device_text: _DeviceText, pla
         def text() -> str:
             return device_text.read(limit + 1)
 
-        if frame.header["task"] == "time":
-            result = measure(gpu, runs, decode_plan(frame.header["plan"]), text)
-        else:
-            result = execute(gpu, runs[0], text, plain_memory=plain_memory)
+        match frame.header["task"]:
+            case "time":
+                result = measure(gpu, runs, decode_plan(frame.header["plan"]), text)
+            case "sanitize":
+                result = sanitize(gpu.ordinal, frame, runs[0].time_limit)
+            case _:
+                result = execute(gpu, runs[0], text, plain_memory=plain_memory)
     except Exception:  # our bug: the owner gets the trace
         channel.send({"type": "result", "number": number, "status": "broken", "trace": traceback.format_exc()})
         return True

@@ -24,10 +24,10 @@ from kernel_forge.devices.cuda.wire import WireRun
 from kernel_forge.devices.cuda.worker.driver_library import CudaError
 from kernel_forge.devices.cuda.worker.gpu import Gpu
 from kernel_forge.devices.cuda.worker.memory import PlainBuffer
+from kernel_forge.devices.cuda.worker.result import Result
 from kernel_forge.devices.cuda.worker.running import (
     STICKY,
     LoadedCode,
-    Result,
     StillRunning,
     SymbolBuffer,
     launch_on,
