@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from kernel_forge.domain.launch import CompileRequest, RunRequest
-from kernel_forge.domain.measurement import TimingPlan, Timings
+from kernel_forge.domain.measurement import Peaks, TimingPlan, Timings
 from kernel_forge.domain.outcome import CompileFailed, CompilerMessage, RunOutcome, SanitizerFailure, Unavailable
 from kernel_forge.domain.resources import Resources
 
@@ -102,4 +102,8 @@ class Device(Protocol):
 
     def time(self, trials: Sequence[Trial], plan: TimingPlan) -> Timings | Unavailable:
         """Time the trials against each other, samples interleaved. Each trial may take ``request.time_limit`` more."""
+        ...
+
+    def peaks(self) -> Peaks | Unavailable:
+        """What the device does at best, measured at the first call on a machine and kept."""
         ...

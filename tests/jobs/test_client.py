@@ -14,9 +14,10 @@ import pytest
 from kernel_forge.domain.event import Progress
 from kernel_forge.jobs.client import JobClient, JobEnd, JobFailed
 from kernel_forge.jobs.requests import FileReport, VerifyRequest
+from kernel_forge.jobs.wire import VERSION
 
 REQUEST = VerifyRequest("/a.cu", "text")
-HELLO = 'print(\'{"type":"Hello","version":2}\', flush=True)\n'
+HELLO = f'print(\'{{"type":"Hello","version":{VERSION}}}\', flush=True)\n'
 DONE = """
 import json, os, sys
 for line in sys.stdin:
@@ -96,7 +97,7 @@ async def test_a_good_worker_is_used_again_and_close_leaves_none(tmp_path: Path)
         ('print(\'{"type":"Hello","version":0}\', flush=True)', "another version"),
         (HELLO + "sys.stdin.readline(); os.kill(os.getpid(), 11)", "the worker ended"),
         (HELLO + "sys.stdin.readline(); print('no JSON', flush=True); sys.stdin.read()", "not a message"),
-        (HELLO + 'sys.stdin.readline(); print(\'{"type":"Hello","version":2}\', flush=True)', "unexpected Hello"),
+        (HELLO + "sys.stdin.readline(); " + HELLO, "unexpected Hello"),
     ],
 )
 async def test_a_worker_that_misbehaves_is_a_crash(tmp_path: Path, body: str, part: str) -> None:

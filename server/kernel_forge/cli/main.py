@@ -55,6 +55,10 @@ def _dispatch(
             from kernel_forge.cli.verify import verify_command
 
             return verify_command(options)
+        case "time":
+            from kernel_forge.cli.time import time_command
+
+            return time_command(options)
         case "devices":
             from kernel_forge.cli.devices import devices_command
 
@@ -84,20 +88,16 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"kernel-forge {__version__}")
     commands = parser.add_subparsers(dest="command", required=True)
     verify = commands.add_parser("verify", help="differential verification of the kernels of a file")
-    verify.add_argument("targets", nargs="+", metavar="FILE[:KERNEL]", help="a .cu file, one kernel of it, or a folder")
-    verify.add_argument("--device", default="auto", help="where to run (see `kernel-forge devices`)")
-    verify.add_argument("--seed", type=seed, help="repeat the verification that used this seed")
-    verify.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="value of a tunable")
-    verify.add_argument("--time-limit", type=seconds, default=120.0, metavar="S", help="seconds for one kernel")
-    verify.add_argument(
-        "-I", dest="include", type=folder, action="append", default=[], metavar="DIR", help="folder for #include"
-    )
-    verify.add_argument("-D", dest="define", action="append", default=[], metavar="NAME[=VALUE]", help="macro")
+    _add_job_options(verify, device="auto")
     verify.add_argument(
         "--sanitize", action="store_true", help="also run a few cases under compute-sanitizer (on a GPU)"
     )
-    verify.add_argument("--json", action="store_true", help="print one JSON report (schema 1) instead of text")
     verify.add_argument("--quiet", action="store_true", help="print failures only")
+    time = commands.add_parser("time", help="how long the kernels of a file take, checked at the case first")
+    _add_job_options(time, device="cuda")
+    time.add_argument("--size", action="append", default=[], metavar="NAME=VALUE", help="instead of the first case's")
+    time.add_argument("--budget", type=seconds, default=2.0, metavar="S", help="seconds of measuring for one kernel")
+    time.add_argument("--warm", action="store_true", help="let the caches keep the data from one execution to the next")
     devices = commands.add_parser("devices", help="where kernels can run, and why not")
     devices.add_argument("--json", action="store_true", help="print JSON")
     spec = commands.add_parser("spec", help="draft a spec block from the code")
@@ -108,3 +108,17 @@ def _parser() -> argparse.ArgumentParser:
     serve.add_argument("--tcp", metavar="HOST:PORT", help="listen there instead")
     serve.add_argument("--stdio", action="store_true", help="the default, accepted for editors that pass it")
     return parser
+
+
+def _add_job_options(parser: argparse.ArgumentParser, device: str) -> None:
+    """What every command that runs kernels takes; ``device`` is the default one."""
+    parser.add_argument("targets", nargs="+", metavar="FILE[:KERNEL]", help="a .cu file, one kernel of it, or a folder")
+    parser.add_argument("--device", default=device, help="where to run (see `kernel-forge devices`)")
+    parser.add_argument("--seed", type=seed, help="repeat the inputs and orders that this seed gave")
+    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="value of a tunable")
+    parser.add_argument("--time-limit", type=seconds, default=120.0, metavar="S", help="seconds for one kernel")
+    parser.add_argument(
+        "-I", dest="include", type=folder, action="append", default=[], metavar="DIR", help="folder for #include"
+    )
+    parser.add_argument("-D", dest="define", action="append", default=[], metavar="NAME[=VALUE]", help="macro")
+    parser.add_argument("--json", action="store_true", help="print one JSON report (schema 1) instead of text")

@@ -64,19 +64,34 @@ def settings(texts: Sequence[str], tunables: Iterable[Tunable] | None) -> dict[s
     return found
 
 
-def _setting(text: str) -> tuple[str, Number]:
+def _setting(text: str, option: str = "--set", example: str = "BLOCK=128") -> tuple[str, Number]:
     name, equals, value = text.partition("=")
     if not equals or not name.isidentifier():
-        raise UsageError(f"--set {text}: write NAME=VALUE, for example --set BLOCK=128")
+        raise UsageError(f"{option} {text}: write NAME=VALUE, for example {option} {example}")
     if value in ("true", "false"):
         return name, value == "true"
     try:
         number = Expression.parse(value).evaluate({})
     except ExpressionError:
-        raise UsageError(f"--set {text}: the value must be a number, true or false") from None
+        raise UsageError(f"{option} {text}: the value must be a number, true or false") from None
     if isinstance(number, float) and not math.isfinite(number):
-        raise UsageError(f"--set {text}: the value must be finite")
+        raise UsageError(f"{option} {text}: the value must be finite")
     return name, number
+
+
+def sizes(texts: Sequence[str]) -> dict[str, int]:
+    """``NAME=VALUE`` texts as sizes.
+
+    Raises:
+        UsageError: malformed, or no integer from 0.
+    """
+    found = {}
+    for text in texts:
+        name, value = _setting(text, "--size", "n=1048576")
+        if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+            raise UsageError(f"--size {text}: a size is an integer from 0")
+        found[name] = value
+    return found
 
 
 def defines(texts: Sequence[str]) -> dict[str, str]:

@@ -81,6 +81,22 @@ class Timings:
         return abs(self.drift - 1) < 0.02
 
 
+@dataclass(frozen=True, slots=True)
+class Peaks:
+    """What a device was measured to do at best.
+
+    Attributes:
+        copy_bytes_per_second: bytes read plus bytes written by a large copy kernel.
+        operations_per_second: by kind of arithmetic (``float32``, ``float64``, ``float16 tensor``), a fused
+            multiply-add counted as two.
+        basis: e.g. ``measured on NVIDIA H200``.
+    """
+
+    copy_bytes_per_second: float
+    operations_per_second: Mapping[str, float]
+    basis: str
+
+
 def median_interval(samples: Sequence[float]) -> tuple[float, float]:
     """95 % confidence interval of the median from order statistics, without assuming a distribution.
 

@@ -5,13 +5,14 @@ import contextlib
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import overload
 
 from kernel_forge.domain.errors import InternalError
 from kernel_forge.domain.event import Progress
 from kernel_forge.domain.text import Location
 from kernel_forge.jobs.messages import Done, Entered, Failed, Job, Left, Stepped
 from kernel_forge.jobs.process import Worker
-from kernel_forge.jobs.requests import FileReport, VerifyRequest
+from kernel_forge.jobs.requests import FileReport, TimeReport, TimeRequest, VerifyRequest
 
 # Not -m alone: that would let a numpy.py of the current folder take the place of NumPy.
 COMMAND = (sys.executable, "-P", "-m", "kernel_forge", "job-worker")
@@ -37,6 +38,7 @@ class JobCancelled:
 
 
 JobEnd = FileReport | JobFailed | JobCancelled
+TimeEnd = TimeReport | JobFailed | JobCancelled
 
 
 class JobClient:
@@ -60,7 +62,15 @@ class JobClient:
             # A start that fails is reported by the job that needs the worker.
             self._spare.add_done_callback(lambda task: task.cancelled() or task.exception())
 
-    async def run(self, request: VerifyRequest, report: Callable[[Progress], None], time_limit: float) -> JobEnd:
+    @overload
+    async def run(self, request: VerifyRequest, report: Callable[[Progress], None], time_limit: float) -> JobEnd: ...
+
+    @overload
+    async def run(self, request: TimeRequest, report: Callable[[Progress], None], time_limit: float) -> TimeEnd: ...
+
+    async def run(
+        self, request: VerifyRequest | TimeRequest, report: Callable[[Progress], None], time_limit: float
+    ) -> JobEnd | TimeEnd:
         """Do one job; ``time_limit`` is in seconds of wall time.
 
         Cancelling the awaiting task kills the worker with everything it started before the cancellation returns.
@@ -121,7 +131,9 @@ class JobClient:
         self._busy.add(worker)
         return worker
 
-    async def _follow(self, worker: Worker, request: VerifyRequest, report: Callable[[Progress], None]) -> JobEnd:
+    async def _follow(
+        self, worker: Worker, request: VerifyRequest | TimeRequest, report: Callable[[Progress], None]
+    ) -> JobEnd | TimeEnd:
         self._numbers += 1
         number = self._numbers
         worker.write(Job(number, request))

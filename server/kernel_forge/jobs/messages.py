@@ -12,7 +12,7 @@ from typing import Any
 from kernel_forge.domain.errors import InternalError
 from kernel_forge.domain.event import Progress
 from kernel_forge.domain.text import Location
-from kernel_forge.jobs.requests import FileReport, VerifyRequest
+from kernel_forge.jobs.requests import FileReport, TimeReport, TimeRequest, VerifyRequest
 from kernel_forge.jobs.wire import VERSION, decode, encode
 
 
@@ -28,7 +28,7 @@ class Job:
     """Do this."""
 
     number: int
-    request: VerifyRequest
+    request: VerifyRequest | TimeRequest
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class Done:
     """The job ended with a report."""
 
     number: int
-    report: FileReport
+    report: FileReport | TimeReport
 
 
 @dataclass(frozen=True)

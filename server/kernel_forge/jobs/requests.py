@@ -5,7 +5,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from kernel_forge.domain.finding import Finding
+from kernel_forge.domain.measurement import TimingPlan
 from kernel_forge.domain.outcome import Verdict
+from kernel_forge.domain.performance import KernelTiming
 from kernel_forge.domain.spec import BLOCK_MARKER
 
 MARGIN_SECONDS = 30.0
@@ -64,3 +66,43 @@ class FileReport:
     problems: tuple[Finding, ...]
     verdicts: tuple[Verdict, ...]
     ran_python: bool = False
+
+
+@dataclass(frozen=True)
+class TimeRequest:
+    """What to time.
+
+    Attributes:
+        path, text, sidecar, kernel, device, seed, configuration: as in :class:`VerifyRequest`.
+        sizes: values of sizes in place of those of the first case.
+        plan: how carefully.
+        time_limit: seconds for compiling and checking one kernel; timing has the budget of the plan.
+    """
+
+    path: str
+    text: str
+    sidecar: tuple[str, str] | None = None
+    kernel: str | None = None
+    device: str = "auto"
+    seed: int | None = None
+    configuration: Mapping[str, int | float | bool] = field(default_factory=dict)
+    sizes: Mapping[str, int] = field(default_factory=dict)
+    include_dirs: tuple[str, ...] = ()
+    defines: Mapping[str, str] = field(default_factory=dict)
+    plan: TimingPlan = field(default_factory=TimingPlan)
+    time_limit: float = 120.0
+
+    @property
+    def wall_limit(self) -> float:
+        """Seconds after which the whole job is stopped; the peaks of the device may have to be measured first."""
+        tables = len(_TABLE.findall(self.sidecar[1])) if self.sidecar is not None else 0
+        count = 1 if self.kernel is not None else max(1, self.text.count(BLOCK_MARKER) + tables)
+        return (self.time_limit + self.plan.budget + MARGIN_SECONDS) * count + 2 * MARGIN_SECONDS
+
+
+@dataclass(frozen=True)
+class TimeReport:
+    """What a time job found: per kernel its time, or a verdict that says why it has none."""
+
+    problems: tuple[Finding, ...]
+    results: tuple[KernelTiming | Verdict, ...]

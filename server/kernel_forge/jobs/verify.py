@@ -1,13 +1,12 @@
 """The verify job: text -> specs -> verdicts."""
 
-from kernel_forge.domain.errors import UsageError
 from kernel_forge.domain.event import Report
-from kernel_forge.domain.spec import BufferArg, Configuration, FunctionInit, FunctionReference, KernelSpec
+from kernel_forge.domain.spec import BufferArg, FunctionInit, FunctionReference, KernelSpec
+from kernel_forge.jobs.configurations import chosen_configuration
 from kernel_forge.jobs.requests import FileReport, VerifyRequest
 from kernel_forge.ports import Device
 from kernel_forge.source import parse
 from kernel_forge.spec import read_specs
-from kernel_forge.spec.configurations import problem_with
 from kernel_forge.verify import verify
 
 
@@ -21,7 +20,7 @@ def verify_file(request: VerifyRequest, device: Device, report: Report) -> FileR
     source = parse(request.text, request.path)
     reading = read_specs(source, request.sidecar)
     wanted = [spec for spec in reading.specs if _wanted(spec, request.kernel)]
-    configurations = [_configuration(spec, request) for spec in wanted]
+    configurations = [chosen_configuration(spec, request.configuration) for spec in wanted]
     verdicts = [
         verify(
             spec,
@@ -38,16 +37,6 @@ def verify_file(request: VerifyRequest, device: Device, report: Report) -> FileR
         for spec, configuration in zip(wanted, configurations, strict=True)
     ]
     return FileReport(reading.problems, tuple(verdicts), any(_has_python(spec) for spec in wanted))
-
-
-def _configuration(spec: KernelSpec, request: VerifyRequest) -> Configuration:
-    """The defaults with what was asked for in their place."""
-    asked = {k: v for k, v in request.configuration.items() if k in spec.default_configuration}
-    chosen = {**spec.default_configuration, **asked}
-    problem = problem_with(spec, chosen) if asked else None
-    if problem is not None:
-        raise UsageError(f"{spec.kernel}: {problem}")
-    return chosen
 
 
 def _has_python(spec: KernelSpec) -> bool:

@@ -13,6 +13,8 @@ from kernel_forge.domain.errors import DeviceUnavailable, KernelForgeError, Usag
 from kernel_forge.domain.event import Progress
 from kernel_forge.domain.text import Location
 from kernel_forge.jobs.messages import HELLO, Done, Entered, Failed, Job, Left, Message, Stepped, from_line, to_line
+from kernel_forge.jobs.requests import TimeRequest
+from kernel_forge.jobs.time import time_file
 from kernel_forge.jobs.verify import verify_file
 from kernel_forge.ports import Device
 from kernel_forge.processes import adopt_orphans, end_with_parent
@@ -66,7 +68,13 @@ def _do(job: Job, find_device: Callable[[str], Device], output: BinaryIO) -> Non
     end: Message
     try:
         device = find_device(job.request.device)
-        end = Done(job.number, verify_file(job.request, device, report))
+        request = job.request
+        done = (
+            time_file(request, device, report)
+            if isinstance(request, TimeRequest)
+            else verify_file(request, device, report)
+        )
+        end = Done(job.number, done)
     except DeviceUnavailable as error:
         end = Failed(job.number, "unavailable", str(error))
     except UsageError as error:

@@ -50,7 +50,7 @@ class Expectations:
         """Inputs, reference and tolerance of one case; Unavailable where the reference itself fails."""
         try:
             with limits(self.evaluator.time_left, None, "making the inputs"):
-                inputs = self._inputs(bound, kind)
+                inputs = self.inputs(bound, kind)
             reference = self.evaluator.evaluate(bound, inputs)
             tolerance = self._tolerance(bound, inputs, reference, troubled=self.evaluator.troubles.seen)
             for output in self.spec.outputs:
@@ -66,7 +66,7 @@ class Expectations:
             return Unavailable(str(error), error.location if isinstance(error, ReferenceFailed) else None, of_spec=True)
         return Expected(reference, tolerance, inputs)
 
-    def _inputs(self, bound: BoundCase, kind: str) -> dict[str, Array]:
+    def inputs(self, bound: BoundCase, kind: str) -> dict[str, Array]:
         """Fresh inputs; large integers as large as nothing that the reference computes leaves the kernel's types."""
         scalars = tuple(float(v) for n, v in bound.scalars.items() if n not in bound.sizes)
         hints = Hints(tuple(dict.fromkeys((*scalars, *self.thresholds))))

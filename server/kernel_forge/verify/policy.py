@@ -12,10 +12,8 @@ import numpy as np
 
 from kernel_forge.domain.event import Progress, Report
 from kernel_forge.domain.finding import Finding
-from kernel_forge.domain.launch import CompileRequest
 from kernel_forge.domain.outcome import (
     CaseId,
-    CompileFailed,
     LaunchFailed,
     Outcome,
     Passed,
@@ -23,20 +21,20 @@ from kernel_forge.domain.outcome import (
     Unavailable,
     Verdict,
 )
-from kernel_forge.domain.spec import BufferArg, Configuration, KernelReference, KernelSpec
+from kernel_forge.domain.spec import BufferArg, Configuration, KernelSpec
 from kernel_forge.ports import Artifact, Device, DeviceInfo
 from kernel_forge.source import SourceFile
 from kernel_forge.spec import BoundCase
 from kernel_forge.verify.atomics import unordered_outputs
 from kernel_forge.verify.check_case import OUT_OF_TIME, CaseChecker
 from kernel_forge.verify.code import thresholds
+from kernel_forge.verify.compiling import compile_case
 from kernel_forge.verify.failure import CaseHeld, CaseOpen, Tally
-from kernel_forge.verify.planning import PlannedCase, plan, reference_bound
+from kernel_forge.verify.planning import PlannedCase, plan
 from kernel_forge.verify.references import Evaluator
 from kernel_forge.verify.runs import largest_extent, thread_count
 from kernel_forge.verify.shrinking import shrink
 
-COMPILE_LIMIT = 60.0
 EMULATED_CASE_BYTES = 256 << 20
 SMALL_RUN_LIMIT = 5.0
 MOST_POSTPONED = 2
@@ -116,7 +114,7 @@ def verify(
         return state.verdict(cases)
     deadline = state.started + time_limit
     report(Progress(f"compiling {spec.kernel}", 0, len(cases) + 1))
-    artifact = _compile(spec, source, device, cases[0].bound, include_dirs, defines or {}, deadline)
+    artifact = compile_case(spec, source, device, cases[0].bound, include_dirs, defines or {}, deadline)
     if not isinstance(artifact, Artifact):
         return state.verdict(artifact)
     state.notes.extend(m.message for m in artifact.messages if m.severity == "note")
@@ -135,38 +133,6 @@ def verify(
     if sanitize and isinstance(verdict.outcome, Passed):
         return _sanitize(state, checker, cases, report, deadline) or state.verdict(verdict.outcome)
     return verdict
-
-
-def _compile(
-    spec: KernelSpec,
-    source: SourceFile,
-    device: Device,
-    bound: BoundCase,
-    include_dirs: tuple[str, ...],
-    defines: Mapping[str, str],
-    deadline: float,
-) -> Artifact | CompileFailed | Unavailable:
-    kernels: dict[str, None] = dict.fromkeys(bound.kernels)
-    for reference in spec.references.values():
-        if isinstance(reference, KernelReference):
-            other = reference_bound(spec, reference, bound)
-            if isinstance(other, BoundCase):  # else the plan has left it out
-                kernels.update(dict.fromkeys(other.kernels))
-    symbols = tuple(a.name for a in spec.args if isinstance(a, BufferArg) and a.is_symbol)
-    left = deadline - time.monotonic()
-    if left <= 0:
-        return Unavailable("the time limit of the verification was reached before the kernel was compiled")
-    return device.compile(
-        CompileRequest(
-            path=source.path,
-            text=source.text,
-            kernels=tuple(kernels),
-            symbols=symbols,
-            defines={**defines, **bound.defines},
-            include_dirs=include_dirs,
-            time_limit=min(COMPILE_LIMIT, left),
-        )
-    )
 
 
 def _note_tolerance(state: _State) -> None:

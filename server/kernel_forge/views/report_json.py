@@ -24,7 +24,7 @@ def report_json(
             {
                 "path": path,
                 "problems": [_finding(f) for f in problems],
-                "verdicts": [_verdict(v, f) for v, f in verdicts],
+                "verdicts": [verdict_json(v, f) for v, f in verdicts],
             }
             for path, problems, verdicts in files
         ],
@@ -51,7 +51,8 @@ def _finding(finding: Finding) -> dict[str, Any]:
     }
 
 
-def _verdict(verdict: Verdict, findings: tuple[Finding, ...]) -> dict[str, Any]:
+def verdict_json(verdict: Verdict, findings: tuple[Finding, ...]) -> dict[str, Any]:
+    """One verdict with its findings as JSON data."""
     return {
         "kernel": verdict.kernel,
         "passed": isinstance(verdict.outcome, Passed),

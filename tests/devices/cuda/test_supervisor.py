@@ -12,9 +12,9 @@ from kernel_forge.devices.cuda.supervisor import Lost, Worker, WorkerPool, Worke
 
 HEAD = """
 import os, sys, time
-from kernel_forge.devices.cuda.protocol import read_frame, write_frame
+from kernel_forge.devices.cuda.protocol import VERSION, read_frame, write_frame
 out, inp = sys.stdout.buffer, sys.stdin.buffer
-def hello(): write_frame(out, {"type": "hello", "version": 2, "facts": {"name": "Toy GPU"}})
+def hello(): write_frame(out, {"type": "hello", "version": VERSION, "facts": {"name": "Toy GPU"}})
 def job():
     while True:
         frame = read_frame(inp)
@@ -50,7 +50,7 @@ def test_jobs_and_answers(tmp_path: Path) -> None:
         ("print('no frames here')", "did not start"),
         ("sys.exit('no driver')", "no driver"),
         ('write_frame(out, {"type": "hello", "version": 99})', "another version"),
-        ('write_frame(out, {"type": "hello", "version": 2, "error": "no GPU"})', "no GPU"),
+        ('write_frame(out, {"type": "hello", "version": VERSION, "error": "no GPU"})', "no GPU"),
     ],
 )
 def test_what_does_not_start(tmp_path: Path, body: str, words: str) -> None:

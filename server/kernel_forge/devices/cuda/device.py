@@ -16,12 +16,15 @@ from kernel_forge.devices.compilers.opinion import DeviceCode
 from kernel_forge.devices.cuda.artifacts import load_code, read_artifact, store
 from kernel_forge.devices.cuda.measuring import CONTROL_KERNELS, control_trials, time_trials
 from kernel_forge.devices.cuda.outcomes import run_outcome
+from kernel_forge.devices.cuda.peaks import KERNELS as PEAK_KERNELS
+from kernel_forge.devices.cuda.peaks import SOURCE as PEAKS_SOURCE
+from kernel_forge.devices.cuda.peaks import kept_peaks, measure_peaks, read_peaks, write_peaks
 from kernel_forge.devices.cuda.sanitizer import MISSING, sanitize
 from kernel_forge.devices.cuda.supervisor import WorkerPool, WorkerUnavailable
 from kernel_forge.devices.cuda.wire import encode_run
 from kernel_forge.devices.shadow import HostCode, TooManyHeaders, shadow_sources
 from kernel_forge.domain.launch import CompileRequest, RunRequest
-from kernel_forge.domain.measurement import TimingPlan, Timings
+from kernel_forge.domain.measurement import Peaks, TimingPlan, Timings
 from kernel_forge.domain.outcome import CompileFailed, RunOutcome, SanitizerFailure, Unavailable
 from kernel_forge.ports import SANITIZERS, Artifact, DeviceInfo, Trial
 
@@ -51,6 +54,7 @@ class CudaDevice:
         self.name = name
         self.host_code = host_code
         self.compiler = compiler or GpuCompiler()
+        self.folder = cache_dir
         self.cache = ArtifactCache(cache_dir / "gpu-artifacts")
         self.pool = WorkerPool(command)
         self._lock = threading.Lock()
@@ -168,13 +172,31 @@ class CudaDevice:
             return controls
         return time_trials(self.pool, controls, trials, plan, self.info().basis)
 
+    def peaks(self) -> Peaks | Unavailable:
+        """Copy bandwidth and arithmetic peaks, measured once per GPU and driver."""
+        try:
+            facts = self.facts()
+        except WorkerUnavailable as error:
+            return Unavailable(str(error))
+        file = kept_peaks(self.folder / "peaks", facts)
+        kept = read_peaks(file)
+        if kept is not None:
+            return kept
+        made = self._own_kernels(PEAKS_SOURCE, PEAK_KERNELS)
+        peaks = made if isinstance(made, Unavailable) else measure_peaks(self.time, made, facts, self.info().basis)
+        if isinstance(peaks, Peaks):
+            write_peaks(file, peaks)
+        return peaks
+
     def _controls(self) -> list[Trial] | Unavailable:
-        path = Path(__file__).with_name("control.cu")
-        request = CompileRequest(str(path), path.read_text(encoding="utf-8"), CONTROL_KERNELS)
-        made = self.compile(request)
-        if isinstance(made, CompileFailed):
-            return Unavailable(f"the control kernel does not compile: {made.messages[0].message}", None)
+        made = self._own_kernels(Path(__file__).with_name("control.cu"), CONTROL_KERNELS)
         return made if isinstance(made, Unavailable) else control_trials(made, int(self.facts()["multiprocessors"]))
+
+    def _own_kernels(self, path: Path, kernels: tuple[str, ...]) -> Artifact | Unavailable:
+        made = self.compile(CompileRequest(str(path), path.read_text(encoding="utf-8"), kernels))
+        if isinstance(made, CompileFailed):
+            return Unavailable(f"{path.name} of Kernel Forge does not compile: {made.messages[0].message}")
+        return made
 
     def close(self) -> None:
         """End the worker."""

@@ -34,7 +34,7 @@ from kernel_forge.devices.emulator.toolchain import (
 )
 from kernel_forge.devices.shadow import HostCode, TooManyHeaders
 from kernel_forge.domain.launch import CompileRequest, RunRequest
-from kernel_forge.domain.measurement import TimingPlan, Timings
+from kernel_forge.domain.measurement import Peaks, TimingPlan, Timings
 from kernel_forge.domain.outcome import (
     CompileFailed,
     CompilerMessage,
@@ -169,6 +169,10 @@ class EmulatorDevice:
     def time(self, trials: Sequence[Trial], plan: TimingPlan) -> Timings | Unavailable:
         """CPU times: see :mod:`kernel_forge.devices.emulator.timing`."""
         return time_on_cpu(self.run, trials, plan)
+
+    def peaks(self) -> Peaks | Unavailable:
+        """None: an emulation has no speed worth comparing with."""
+        return Unavailable("an emulation has no bandwidth or arithmetic of its own")
 
     def _run_in(
         self,

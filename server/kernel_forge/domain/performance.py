@@ -1,0 +1,62 @@
+"""How fast a kernel is, and how near to what its device can do."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from kernel_forge.domain.measurement import Measurement, Peaks
+
+
+@dataclass(frozen=True, slots=True)
+class Occupancy:
+    """``blocks`` per multiprocessor, their ``warps`` as a ``share`` of what it can hold, and what limits them:
+    threads, blocks, registers or shared memory."""
+
+    blocks: int
+    warps: int
+    share: float
+    limited_by: str
+
+
+@dataclass(frozen=True, slots=True)
+class Attained:
+    """Rates of one measurement.
+
+    Attributes:
+        bytes_per_second: compulsory traffic over time.
+        bandwidth_share: of the device's copy bandwidth, as a fraction; above 1 where data came from a cache.
+        operations_per_second: operations of the reference over time; None where they could not be counted.
+        arithmetic_share: of the peak of ``arithmetic``, as a fraction.
+        arithmetic: which peak that is, e.g. ``float32``.
+        bound: ``memory`` or ``compute``: which limit of the roofline lies lower at this arithmetic intensity.
+        share: of that limit: 1 is on the roof.
+    """
+
+    bytes_per_second: float
+    bandwidth_share: float
+    operations_per_second: float | None
+    arithmetic_share: float | None
+    arithmetic: str | None
+    bound: str
+    share: float
+
+
+@dataclass(frozen=True)
+class KernelTiming:
+    """The time of one kernel at one case.
+
+    Attributes:
+        drift: of the control kernel, see :class:`~kernel_forge.domain.measurement.Timings`.
+        occupancy: of the first launch; None on a device without multiprocessors.
+        attained: rates against ``peaks``; None where the device has none.
+    """
+
+    kernel: str
+    path: str
+    sizes: Mapping[str, int]
+    configuration: Mapping[str, int | float | bool]
+    measurement: Measurement
+    drift: float
+    device: str
+    occupancy: Occupancy | None = None
+    attained: Attained | None = None
+    peaks: Peaks | None = None

@@ -1,0 +1,144 @@
+"""The time job: text -> specs -> each kernel checked at one case, then timed there."""
+
+import time
+from collections.abc import Mapping
+
+import numpy as np
+
+from kernel_forge.domain.dtypes import DType
+from kernel_forge.domain.errors import UsageError
+from kernel_forge.domain.event import Progress, Report
+from kernel_forge.domain.finding import Finding
+from kernel_forge.domain.launch import RunRequest
+from kernel_forge.domain.measurement import Peaks, Timed
+from kernel_forge.domain.outcome import LaunchFailed, Outcome, Unavailable, Verdict
+from kernel_forge.domain.performance import Attained, KernelTiming, Occupancy
+from kernel_forge.domain.spec import BufferArg, KernelSpec, Sizes
+from kernel_forge.jobs.configurations import chosen_configuration
+from kernel_forge.jobs.requests import TimeReport, TimeRequest
+from kernel_forge.perf import (
+    Counting,
+    MultiprocessorLimits,
+    Work,
+    attained,
+    compulsory_bytes,
+    occupancy,
+)
+from kernel_forge.ports import Artifact, Device, DeviceInfo, Trial
+from kernel_forge.source import SourceFile, parse
+from kernel_forge.spec import BoundCase, bind, read_specs
+from kernel_forge.verify.checked_run import CheckedRun, checked_run
+from kernel_forge.verify.limits import ReferenceFailed
+
+
+def time_file(request: TimeRequest, device: Device, report: Report) -> TimeReport:
+    """Time the kernels of a file that have a spec (or the one asked for), each at its first case or the sizes given.
+
+    A kernel that is wrong there has no time: its verdict stands in place of one.
+
+    Raises:
+        SourceError: the text is no CUDA text at all.
+        UsageError: sizes or a configuration that the spec does not admit.
+    """
+    source = parse(request.text, request.path)
+    reading = read_specs(source, request.sidecar)
+    wanted = [spec for spec in reading.specs if request.kernel is None or spec.kernel == request.kernel]
+    results = tuple(_time(spec, source, device, request, report) for spec in wanted)
+    return TimeReport(reading.problems, results)
+
+
+def _time(
+    spec: KernelSpec, source: SourceFile, device: Device, request: TimeRequest, report: Report
+) -> KernelTiming | Verdict:
+    started = time.monotonic()
+    configuration = chosen_configuration(spec, request.configuration)
+    sizes = {**spec.cases[0], **_sizes(spec, request.sizes)}
+    seed = int(np.random.SeedSequence().generate_state(1)[0]) if request.seed is None else request.seed % 2**32
+    info = device.info()
+
+    def verdict(outcome: Outcome) -> Verdict:
+        seconds = time.monotonic() - started
+        return Verdict(
+            spec.kernel, spec.path, outcome, dict(configuration), seed, info.name, info.basis, seconds=seconds
+        )
+
+    report(Progress(f"preparing {info.name}"))
+    unusable = Unavailable(info.unavailable) if info.unavailable is not None else device.prepare()
+    if unusable is not None:
+        return verdict(unusable)
+    bound = bind(spec, sizes, configuration)
+    if isinstance(bound, Finding):
+        return verdict(LaunchFailed("configuration", bound.message))
+    report(Progress(f"{spec.kernel}: checking at {_words(sizes)}"))
+    deadline = time.monotonic() + request.time_limit
+    checked = checked_run(
+        spec,
+        source,
+        device,
+        bound,
+        seed=seed,
+        deadline=deadline,
+        include_dirs=request.include_dirs,
+        defines=request.defines,
+    )
+    if not isinstance(checked, CheckedRun):
+        return verdict(checked)
+    report(Progress(f"{spec.kernel}: timing at {_words(sizes)}"))
+    timings = device.time([Trial(checked.artifact, checked.request)], request.plan)
+    if isinstance(timings, Unavailable):
+        return verdict(timings)
+    timed = timings.results[0]
+    if not isinstance(timed, Timed):
+        return verdict(timed)
+    peaks = device.peaks()
+    rates = None if isinstance(peaks, Unavailable) else _attained(spec, bound, checked, timed, peaks)
+    return KernelTiming(
+        spec.kernel,
+        spec.path,
+        dict(sizes),
+        dict(configuration),
+        timed.measurement,
+        timings.drift,
+        info.name,
+        _occupancy(info, checked.artifact, checked.request),
+        rates,
+        peaks if isinstance(peaks, Peaks) else None,
+    )
+
+
+def _sizes(spec: KernelSpec, asked: Mapping[str, int]) -> Sizes:
+    for name in asked:
+        if name not in spec.sizes:
+            known = ", ".join(spec.sizes) or "none"
+            raise UsageError(f"{spec.kernel} has no size {name} (sizes: {known})")
+    return dict(asked)
+
+
+def _words(sizes: Sizes) -> str:
+    return ", ".join(f"{name} = {value}" for name, value in sizes.items()) or "its one case"
+
+
+def _attained(spec: KernelSpec, bound: BoundCase, checked: CheckedRun, timed: Timed, peaks: Peaks) -> Attained:
+    counts = {a.name: bound.count(a.name) for a in spec.args if isinstance(a, BufferArg)}
+    work = Work()
+    inputs = {n: Counting.of(a, work) for n, a in checked.inputs.items()}
+    try:
+        checked.evaluator.evaluate(bound, inputs)
+    except ReferenceFailed:  # the reference wants plain arrays; it held with those
+        work.complete = False
+    operations = work.operations if work.complete and work.operations else None
+    floats = [a.dtype for a in spec.args if isinstance(a, BufferArg) and a.dtype.is_float]
+    narrow = bool(floats) and all(d in (DType.FLOAT16, DType.BFLOAT16) for d in floats[:1])
+    arithmetic = "float64" if DType.FLOAT64 in floats else "float16 tensor" if narrow and work.products else "float32"
+    return attained(timed.measurement.seconds, compulsory_bytes(spec, counts), operations, arithmetic, peaks)
+
+
+def _occupancy(info: DeviceInfo, artifact: Artifact, request: RunRequest) -> Occupancy | None:
+    """Of the first launch, where the device is a GPU that tells its limits."""
+    launch = request.launches[0]
+    resources = artifact.resources.get(launch.kernel)
+    if resources is None or "max threads per multiprocessor" not in info.facts:
+        return None
+    limits = MultiprocessorLimits.from_facts({k.replace(" ", "_"): v for k, v in info.facts.items()})
+    threads = launch.block[0] * launch.block[1] * launch.block[2]
+    return occupancy(limits, threads, resources.registers, resources.shared_bytes + launch.shared_bytes)

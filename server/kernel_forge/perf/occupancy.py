@@ -1,0 +1,66 @@
+"""How many blocks of a kernel fit on a multiprocessor, and what limits them.
+
+The rules are those of CUDA's occupancy calculation (CUDA C++ Programming Guide, *Hardware Multithreading* and
+*Compute Capabilities*): warps get registers in units of 256, four warps at a time; shared memory comes in units, with
+1 KiB kept by the system for every block from compute capability 8.0 on.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from kernel_forge.domain.performance import Occupancy
+
+WARP = 32
+_REGISTER_UNIT = 256
+_WARP_UNIT = 4
+
+
+@dataclass(frozen=True, slots=True)
+class MultiprocessorLimits:
+    """What one multiprocessor has; sizes in bytes, ``capability`` as (major, minor)."""
+
+    capability: tuple[int, int]
+    threads: int
+    blocks: int
+    registers: int
+    shared_bytes: int
+
+    @classmethod
+    def from_facts(cls, facts: Mapping[str, Any]) -> "MultiprocessorLimits":
+        """From the facts that a GPU's worker tells."""
+        major, _, minor = str(facts["capability"]).partition(".")
+        return cls(
+            (int(major), int(minor)),
+            int(facts["max_threads_per_multiprocessor"]),
+            int(facts["max_blocks_per_multiprocessor"]),
+            int(facts["registers_per_multiprocessor"]),
+            int(facts["shared_bytes_per_multiprocessor"]),
+        )
+
+
+def occupancy(limits: MultiprocessorLimits, threads: int, registers: int, shared_bytes: int) -> Occupancy:
+    """For a block of ``threads`` with ``registers`` per thread and ``shared_bytes`` of static and dynamic memory."""
+    warps = -(-threads // WARP)
+    modern = limits.capability >= (8, 0)
+    unit, kept = (128, 1024) if modern else (256, 0)
+    shared = -(-(shared_bytes + kept) // unit) * unit
+    fits = {
+        "threads": limits.threads // (warps * WARP),
+        "blocks": limits.blocks,
+        "registers": _by_registers(limits, warps, registers),
+        "shared memory": limits.shared_bytes // shared if shared else limits.blocks,
+    }
+    limited_by = min(fits, key=lambda what: fits[what])
+    blocks = fits[limited_by]
+    held = limits.threads // WARP
+    return Occupancy(blocks, blocks * warps, blocks * warps / held, limited_by)
+
+
+def _by_registers(limits: MultiprocessorLimits, warps: int, registers: int) -> int:
+    if registers == 0:
+        return limits.blocks
+    per_warp = -(-registers * WARP // _REGISTER_UNIT) * _REGISTER_UNIT
+    # Registers belong to the four partitions of a multiprocessor; a warp takes all of its from one.
+    per_partition = limits.registers // _WARP_UNIT // per_warp
+    return per_partition * _WARP_UNIT // (-(-warps // _WARP_UNIT) * _WARP_UNIT)

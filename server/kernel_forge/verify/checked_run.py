@@ -1,0 +1,64 @@
+"""One case compiled and found right, ready to be run again: what timing begins with."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from kernel_forge.domain.launch import RunRequest
+from kernel_forge.domain.outcome import Outcome, Unavailable
+from kernel_forge.domain.spec import KernelSpec
+from kernel_forge.ports import Artifact, Device
+from kernel_forge.source import SourceFile
+from kernel_forge.spec import BoundCase
+from kernel_forge.verify.atomics import unordered_outputs
+from kernel_forge.verify.check_case import CaseChecker
+from kernel_forge.verify.compiling import compile_case
+from kernel_forge.verify.failure import CaseFailure, CaseOpen
+from kernel_forge.verify.inputs import Array
+from kernel_forge.verify.planning import PlannedCase
+from kernel_forge.verify.references import Evaluator
+from kernel_forge.verify.runs import Options, request_of
+
+RUN_LIMIT = 30.0
+KIND = "centred"
+
+
+@dataclass(frozen=True)
+class CheckedRun:
+    """``request`` is what ran right on ``inputs``; it has the time limit of the check."""
+
+    artifact: Artifact
+    request: RunRequest
+    inputs: Mapping[str, Array]
+    evaluator: Evaluator
+
+
+def checked_run(
+    spec: KernelSpec,
+    source: SourceFile,
+    device: Device,
+    bound: BoundCase,
+    *,
+    seed: int,
+    deadline: float,
+    include_dirs: tuple[str, ...] = (),
+    defines: Mapping[str, str] | None = None,
+) -> CheckedRun | Outcome:
+    """Compile, run and compare ``bound`` on centred inputs; ``deadline`` is of ``time.monotonic``.
+
+    This is no verification (one case, one kind of inputs): it keeps wrong kernels from being timed.
+    """
+    artifact = compile_case(spec, source, device, bound, include_dirs, defines or {}, deadline)
+    if not isinstance(artifact, Artifact):
+        return artifact
+    evaluator = Evaluator.of(spec, deadline)
+    unordered = unordered_outputs(spec, source, include_dirs)
+    checker = CaseChecker(spec, device, artifact, evaluator, unordered=unordered, seed=seed)
+    case = PlannedCase(bound, "the timed case", (KIND,), all_schedules=False, is_own=False)
+    held = checker.check(case, RUN_LIMIT, deadline)
+    if isinstance(held, CaseFailure):
+        return checker.explain(held).outcome
+    if isinstance(held, CaseOpen):
+        return Unavailable(held.reason)
+    inputs = checker.expectations.inputs(bound, KIND)
+    options = Options(poison_seed=seed % 1000, time_limit=RUN_LIMIT)
+    return CheckedRun(artifact, request_of(spec, bound, inputs, options), inputs, evaluator)

@@ -1,0 +1,96 @@
+"""Times for people and for programs. The basis goes with every number."""
+
+from dataclasses import asdict
+from typing import Any
+
+from kernel_forge.domain.measurement import Measurement, Peaks
+from kernel_forge.domain.performance import Attained, KernelTiming, Occupancy
+
+_UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns"))
+
+
+def duration(seconds: float) -> str:
+    """``12.34 us``: four significant digits in the unit that leaves something before the point."""
+    scale, unit = next(((s, u) for s, u in _UNITS if abs(seconds) >= s), _UNITS[-1])
+    return f"{seconds / scale:.4g} {unit}"
+
+
+def rate(per_second: float, unit: str) -> str:
+    """``4.31 TB/s``: three significant digits with a decimal prefix."""
+    prefixes = ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"))
+    scale, prefix = next(((s, p) for s, p in prefixes if per_second >= s), (1.0, ""))
+    return f"{per_second / scale:.3g} {prefix}{unit}"
+
+
+def timing_lines(timing: KernelTiming) -> list[str]:
+    """One timing: a headline with the interval and the basis, then what it means."""
+    made = timing.measurement
+    sizes = ", ".join(f"{k} = {v}" for k, v in timing.sizes.items())
+    spread = 50 * (made.high - made.low) / made.seconds if made.seconds else 0.0
+    lines = [
+        f"{timing.kernel}: {duration(made.seconds)} ± {spread:.2g} % ({made.basis})",
+        f"  case       {sizes or 'the only one'}",
+    ]
+    if timing.configuration:
+        lines.append("  tunables   " + ", ".join(f"{k} = {v}" for k, v in timing.configuration.items()))
+    lines.append(
+        f"  samples    {made.samples}, each the mean of {made.batch} ({made.method}); 95 % interval of the median"
+    )
+    if timing.attained is not None and timing.peaks is not None:
+        lines.extend(_rates(timing.attained, timing.peaks))
+    if timing.occupancy is not None:
+        lines.append("  occupancy  " + occupancy_text(timing.occupancy))
+    if made.launch_bound:
+        lines.append("  note: launch-bound: most of this is the time of a launch, not of the kernel")
+    if abs(timing.drift - 1) >= 0.02:
+        change = 100 * (timing.drift - 1)
+        lines.append(f"  note: the clocks moved by {change:+.1f} % meanwhile; measure again when the GPU is at rest")
+    return lines
+
+
+def occupancy_text(held: Occupancy) -> str:
+    """``75 % (6 blocks per multiprocessor, limited by registers)``."""
+    return f"{100 * held.share:.0f} % ({held.blocks} blocks per multiprocessor, limited by {held.limited_by})"
+
+
+def _rates(found: Attained, peaks: Peaks) -> list[str]:
+    copy = rate(peaks.copy_bytes_per_second, "B/s")
+    lines = [
+        f"  memory     {rate(found.bytes_per_second, 'B/s')} of what must move, {100 * found.bandwidth_share:.0f} % of "
+        f"the copy bandwidth ({copy}, {peaks.basis})"
+    ]
+    if found.operations_per_second is not None and found.arithmetic_share is not None and found.arithmetic is not None:
+        peak = rate(peaks.operations_per_second[found.arithmetic], "FLOP/s")
+        lines.append(
+            f"  arithmetic {rate(found.operations_per_second, 'FLOP/s')} as the reference counts it, "
+            f"{100 * found.arithmetic_share:.1f} % of the {found.arithmetic} peak ({peak})"
+        )
+    lines.append(f"  roofline   {100 * found.share:.0f} % of the {found.bound} roof")
+    return lines
+
+
+def timing_json(timing: KernelTiming) -> dict[str, Any]:
+    """One timing as JSON data; seconds, bytes per second, operations per second."""
+    return {
+        "kernel": timing.kernel,
+        "sizes": dict(timing.sizes),
+        "configuration": dict(timing.configuration),
+        "device": timing.device,
+        "measurement": _measurement(timing.measurement),
+        "drift": timing.drift,
+        "occupancy": None if timing.occupancy is None else asdict(timing.occupancy),
+        "attained": None if timing.attained is None else asdict(timing.attained),
+        "peaks": None if timing.peaks is None else asdict(timing.peaks),
+    }
+
+
+def _measurement(made: Measurement) -> dict[str, Any]:
+    return {
+        "seconds": made.seconds,
+        "interval": [made.low, made.high],
+        "samples": made.samples,
+        "batch": made.batch,
+        "method": made.method,
+        "launch_bound": made.launch_bound,
+        "basis": made.basis,
+    }
