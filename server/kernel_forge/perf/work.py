@@ -14,7 +14,7 @@ Array = np.ndarray[tuple[int, ...], np.dtype[Any]]
 _FREE = frozenset({np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal, np.isnan, np.isfinite})
 _PRODUCTS = ("matmul", "vecdot", "matvec", "vecmat")
 # Functions that compute without ufuncs.
-_UNCOUNTED = frozenset("dot vdot inner tensordot einsum convolve correlate cumsum cumprod trace interp".split())
+_UNCOUNTED = frozenset("dot vdot inner tensordot einsum convolve correlate trace interp".split())
 
 
 @dataclass
