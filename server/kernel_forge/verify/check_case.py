@@ -162,8 +162,10 @@ class CaseChecker:
     def _others(self, first: Options, *, all_schedules: bool) -> list[Options]:
         """How to run again."""
         seed = first.poison_seed
-        if not (all_schedules and self.has_schedules):
+        if not self.has_schedules:
             return [replace(first, poison_seed=seed + 1)]
+        if not all_schedules:
+            return [replace(first, schedule=Schedule.RANDOM, schedule_seed=self.seed, poison_seed=seed + 1)]
         return [
             replace(first, schedule=Schedule.REVERSE, poison_seed=seed + 1),
             replace(first, schedule=Schedule.RANDOM, schedule_seed=self.seed, poison_seed=seed + 2),

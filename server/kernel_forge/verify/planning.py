@@ -11,6 +11,8 @@ from kernel_forge.verify.runs import largest_extent, thread_count
 
 EDGE_BYTES = 1 << 20
 SCHEDULED_THREADS = 1 << 14
+OWN_SCHEDULED_THREADS = 1 << 18
+FEWEST_SCHEDULED = 5
 
 
 @dataclass(frozen=True)
@@ -76,10 +78,17 @@ def _deciding(spec: KernelSpec) -> tuple[str, ...]:
 
 
 def _scheduled(bounds: list[tuple[BoundCase, str, bool]]) -> set[int]:
-    """Which cases run under every schedule: a few small ones, and the largest of moderate size."""
-    moderate = [i for i, b in enumerate(bounds) if 0 < thread_count(b[0]) <= SCHEDULED_THREADS]
+    """Which cases run under every schedule: a few small ones, the largest of moderate size, and the spec's own.
+
+    Small and moderate go by the threads of a launch; where the grid is large at every size, the cheapest count as small.
+    """
+    threads = [thread_count(b[0]) for b in bounds]
+    running = [i for i, n in enumerate(threads) if n > 0]
+    moderate = [i for i in running if threads[i] <= SCHEDULED_THREADS]
+    if len(moderate) < FEWEST_SCHEDULED:
+        moderate = sorted(running, key=lambda i: threads[i])[:FEWEST_SCHEDULED]
     chosen = set(moderate[-3:]) | set(moderate[:2])
-    chosen |= {i for i in moderate if bounds[i][2]}
+    chosen |= {i for i in running if bounds[i][2] and threads[i] <= OWN_SCHEDULED_THREADS}
     if len(moderate) > 6:
         chosen.add(moderate[len(moderate) // 2])
     return chosen
