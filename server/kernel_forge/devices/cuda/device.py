@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from kernel_forge.devices.artifact_cache import ArtifactCache
+from kernel_forge.devices.artifact_cache import ArtifactCache, unrepeatable
 from kernel_forge.devices.compilers.gpu.code import GpuCode
 from kernel_forge.devices.compilers.gpu.compiler import GpuCompiler
 from kernel_forge.devices.compilers.opinion import DeviceCode
@@ -113,6 +113,7 @@ class CudaDevice:
             return Unavailable(str(error), error.location)
         sources = DeviceCode(tree.device_files, tree.sources, tuple(header for _, _, header in tree.dropped))
         key = self._key(request, sources, architecture)
+        key = key if tree.is_whole else unrepeatable(key)
         found = self.cache.find(key)
         from_cache = found is not None
         if found is None:
