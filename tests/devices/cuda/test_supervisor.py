@@ -2,12 +2,14 @@
 
 import os
 import signal
+import subprocess
 import sys
 import time
 from pathlib import Path
 
 import pytest
 
+from kernel_forge.devices.cuda import local_worker
 from kernel_forge.devices.cuda.supervisor import Lost, Worker, WorkerPool, WorkerUnavailable
 
 HEAD = """
@@ -98,3 +100,10 @@ def test_a_worker_killed_between_jobs_costs_nothing(tmp_path: Path) -> None:
         assert not isinstance(pool.ask({}, [], 20), Lost)
     finally:
         pool.close()
+
+
+def test_no_code_of_the_current_folder_runs_in_a_worker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "argparse.py").write_text("open('ran', 'w')\n")
+    monkeypatch.chdir(tmp_path)
+    subprocess.run(local_worker(0), stdin=subprocess.DEVNULL, capture_output=True, timeout=60, check=False)
+    assert not (tmp_path / "ran").exists()

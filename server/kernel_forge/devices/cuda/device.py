@@ -30,7 +30,8 @@ GRACE_SECONDS = 10.0
 
 def local_worker(ordinal: int) -> tuple[str, ...]:
     """The command that serves GPU ``ordinal`` of this machine."""
-    return (sys.executable, "-m", "kernel_forge", "worker", "--gpu", str(ordinal))
+    # Not -m alone: that would run an argparse.py of the current folder, which nobody may have said to trust.
+    return (sys.executable, "-P", "-m", "kernel_forge", "worker", "--gpu", str(ordinal))
 
 
 class CudaDevice:
