@@ -116,14 +116,20 @@ class CudaDevice:
         key = self._key(request, sources, architecture)
         key = key if tree.is_whole else unrepeatable(key)
         found = self.cache.find(key)
-        from_cache = found is not None
-        if found is None:
-            self.compilations += 1
-            code = self.compiler.compile(request, sources, architecture)
-            if not isinstance(code, GpuCode):
-                return code
-            found = store(self.cache, key, code, sources)
-        return read_artifact(found, request, from_cache=from_cache)
+        artifact = None if found is None else read_artifact(found, request, from_cache=True)
+        if artifact is not None:
+            return artifact
+        if found is not None:
+            self.cache.discard(found)  # damaged, or evicted just now
+        self.compilations += 1
+        code = self.compiler.compile(request, sources, architecture)
+        if not isinstance(code, GpuCode):
+            return code
+        try:
+            made = read_artifact(store(self.cache, key, code, sources), request, from_cache=False)
+        except OSError as error:
+            return Unavailable(f"the cache {self.cache.root} cannot be used: {error.strerror or error}")
+        return made or Unavailable("the compiled kernel has been evicted from the cache; compile again")
 
     def _key(self, request: CompileRequest, sources: DeviceCode, architecture: str) -> str:
         parts = [
