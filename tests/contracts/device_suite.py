@@ -4,6 +4,7 @@ Subclass :class:`DeviceSuite` with a ``device`` fixture.
 """
 
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -37,8 +38,10 @@ F32, I32 = DType.FLOAT32, DType.INT32
 PATH = "/tests/suite.cu"
 
 
-def compiled(device: Device, text: str, *kernels: str, symbols: tuple[str, ...] = ()) -> Artifact:
-    made = device.compile(CompileRequest(PATH, text, kernels or ("k",), symbols))
+def compiled(
+    device: Device, text: str, *kernels: str, symbols: tuple[str, ...] = (), include_dirs: tuple[str, ...] = ()
+) -> Artifact:
+    made = device.compile(CompileRequest(PATH, text, kernels or ("k",), symbols, include_dirs=include_dirs))
     assert isinstance(made, Artifact), made
     return made
 
@@ -51,12 +54,19 @@ def ref(name: str) -> BufferRef:
     return BufferRef(name)
 
 
-def run(device: Device, text: str, data: np.ndarray[Any, Any] | None = None, n: int = 100, **more: Any) -> RunOutcome:
+def run(
+    device: Device,
+    text: str,
+    data: np.ndarray[Any, Any] | None = None,
+    n: int = 100,
+    include_dirs: tuple[str, ...] = (),
+    **more: Any,
+) -> RunOutcome:
     """Run ``k(const float* x, float* y, int n)`` with one thread per element and 64 per block."""
     x = np.arange(n, dtype=np.float32) if data is None else data
     buffers = (Buffer("x", F32, 4 * n, x, writable=False), Buffer("y", F32, 4 * n))
     made = launch("k", ref("x"), ref("y"), Scalar(I32, n), grid=(n + 63) // 64, block=64)
-    return device.run(compiled(device, text), RunRequest(buffers, (made,), **more))
+    return device.run(compiled(device, text, include_dirs=include_dirs), RunRequest(buffers, (made,), **more))
 
 
 def body(code: str) -> str:
@@ -231,3 +241,10 @@ class DeviceSuite:
             outcomes = list(pool.map(lambda _: run(device, text), range(8)))
         assert all(isinstance(o, Ran) and o.contents["y"][3] == 4.0 for o in outcomes)
         assert compiled(device, text).from_cache
+
+    def test_a_header_that_only_a_macro_names_is_read_each_time(self, device: Device, tmp_path: Path) -> None:
+        text = '#define H "factor.h"\n#include H\n' + body("if (i < n) y[i] = FACTOR * x[i];")
+        for factor in (2.0, 3.0):
+            (tmp_path / "factor.h").write_text(f"#define FACTOR {factor}f\n")
+            outcome = run(device, text, include_dirs=(str(tmp_path),))
+            assert isinstance(outcome, Ran) and outcome.contents["y"][3] == factor * 3.0

@@ -94,3 +94,20 @@ def test_too_many_headers_are_no_verdict(tmp_path: Path, monkeypatch: pytest.Mon
     with pytest.raises(TooManyHeaders) as error:
         tree(tmp_path / "m.cu", '#include "a.h"\n#include "b.h"\n#include "c.h"\n')
     assert error.value.location.range.start.line == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "whole"),
+    [
+        ('#include "gone.h"\n#include <vector>\n', True),
+        ('#define H "h.h"\n#include H\n', False),
+        ("int a;\n  # /* c */ include MAKE(h)\n", False),
+        ('#include_next "h.h"\n', False),
+        ("#include/**/<vector>\n", True),
+        ("#define includes 1\n", True),
+    ],
+)
+def test_a_copy_is_whole_only_where_every_include_names_its_file(tmp_path: Path, text: str, whole: bool) -> None:
+    write(tmp_path / "outer.h", text)
+    assert tree(tmp_path / "m.cu", text).is_whole is whole
+    assert tree(tmp_path / "m.cu", '#include "outer.h"\n').is_whole is whole

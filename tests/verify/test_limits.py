@@ -72,3 +72,17 @@ def test_a_function_that_catches_everything_still_ends() -> None:
 
     with pytest.raises(ReferenceFailed, match=r"^the reference did not end within 0\.1 s$"), limits(0.1, None):
         stubborn()
+
+
+def test_a_limit_within_a_limit_leaves_the_outer_one_in_force() -> None:
+    end = time.monotonic() + 5
+    with pytest.raises(ReferenceFailed, match=r"did not end within 0\.3 s"), limits(0.3, None):
+        with limits(10, None):
+            pass
+        while time.monotonic() < end:
+            pass
+    assert time.monotonic() < end
+    with pytest.raises(ReferenceFailed), limits(0.3, None), limits(10, None):
+        while time.monotonic() < end:
+            pass
+    assert time.monotonic() < end

@@ -135,6 +135,7 @@ def test_a_single_array_for_two_outputs_is_refused(tmp_path: Path) -> None:
         ("np.maximum(x, mean)", False),
         ("x.max() + np.max(x, axis=0)", False),
         ("np.maximum.reduce(x)", False),
+        ("np.maximum.reduce(x) + np.sum(x)", True),
         ("np.sum(x)", True),
         ("x.mean(axis=1)", True),
         ("sum(x)", True),

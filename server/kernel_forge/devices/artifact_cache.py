@@ -5,6 +5,7 @@ import os
 import shutil
 import tempfile
 import threading
+import uuid
 from pathlib import Path
 
 SIZE_LIMIT = 2 << 30
@@ -73,6 +74,11 @@ class ArtifactCache:
             if folder != keep and not folder.name.startswith("."):
                 self.discard(folder)
                 total -= size
+
+
+def unrepeatable(key: str) -> str:
+    """``key`` for this one time, where it does not cover everything that the result depends on."""
+    return f"{key}-{uuid.uuid4().hex}"
 
 
 def sweep(root: Path, prefix: str) -> None:

@@ -13,6 +13,16 @@ BLANK = r"(?:\s|/\*(?:[^*]|\*(?!/))*\*/)*"
 
 _INCLUDE = re.compile(rf'^{BLANK}#{BLANK}include{BLANK}(?:"(?P<quoted>[^"\n]+)"|<(?P<angle>[^>\n]+)>)')
 
+_COMPUTED = re.compile(rf'^{BLANK}#{BLANK}include(?:_next\b|\b(?!{BLANK}["<]))')
+_MAY_BE_COMPUTED = re.compile(r'\binclude(?:_next\b|\b(?!\s*["<]))')
+
+
+def has_computed_includes(text: str) -> bool:
+    """Whether only the preprocessor knows what some include of ``text`` reads: ``#include NAME``, ``#include_next``."""
+    if _MAY_BE_COMPUTED.search(text) is None:
+        return False
+    return any(token.kind == "directive" and _COMPUTED.match(token.text) for token in lex(text))
+
 
 def replace_includes(text: str, on_include: IncludeHook) -> str:
     """``text`` with its includes as ``on_include`` wants them; every line stays on its line."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from kernel_forge.devices.compilers.messages import UserFile
-from kernel_forge.devices.includes import IncludeHook, replace_includes
+from kernel_forge.devices.includes import IncludeHook, has_computed_includes, replace_includes
 from kernel_forge.domain.text import Location, Range
 
 Translator = Callable[[str, IncludeHook], str]
@@ -42,12 +42,14 @@ class ShadowTree:
         device_files: name -> text as the user wrote it, host-only code blanked, for a CUDA compiler.
         sources: name of a file in messages and line tables (absolute path) -> the user's file, host-only code blanked.
         dropped: (path, zero-based line, header) of includes that were left out of ``files``.
+        is_whole: whether these are all local files that a compiler reads; else no key made from them tells the result.
     """
 
     files: dict[str, str] = field(default_factory=dict)
     device_files: dict[str, str] = field(default_factory=dict)
     sources: dict[str, UserFile] = field(default_factory=dict)
     dropped: list[tuple[str, int, str]] = field(default_factory=list)
+    is_whole: bool = True
 
 
 def shadow_sources(
@@ -79,6 +81,7 @@ def shadow_sources(
         # A byte order mark would stand in the middle of the text that is compiled.
         blanked = _blank(content, host_code(content)).removeprefix("\ufeff")
         tree.sources[str(original)] = UserFile(shown, blanked)
+        tree.is_whole = tree.is_whole and not has_computed_includes(blanked)
         local: dict[int, str] = {}  # line -> the directive for the local header that is included there
 
         def on_include(header: str, quoted: bool, line: int) -> str | None:

@@ -8,6 +8,7 @@ import contextlib
 import resource
 import signal
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,6 +21,7 @@ TIME_LIMIT = 30.0
 MEMORY_LIMIT = 4 << 30
 MESSAGE_LIMIT = 600
 _PAGE = resource.getpagesize()
+_AGAIN, _SOON = 0.5, 1e-3
 
 
 class ReferenceFailed(UsageError):
@@ -66,14 +68,18 @@ def _time_limit(seconds: float) -> Iterator[None]:
     def expire(_signal: int, _frame: FrameType | None) -> None:
         raise Expired
 
+    outer, _ = signal.getitimer(signal.ITIMER_REAL)  # seconds that a limit around this one has left, 0 without one
+    began = time.monotonic()
     previous = signal.signal(signal.SIGALRM, expire)
     # Again and again: one exception may be lost in a destructor or caught by a bare ``except``.
-    signal.setitimer(signal.ITIMER_REAL, seconds, 0.5)
+    signal.setitimer(signal.ITIMER_REAL, min(seconds, outer) if outer else seconds, _AGAIN)
     try:
         yield
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, previous)
+        if outer:
+            signal.setitimer(signal.ITIMER_REAL, max(outer - (time.monotonic() - began), _SOON), _AGAIN)
 
 
 @contextmanager

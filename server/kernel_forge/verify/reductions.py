@@ -29,9 +29,8 @@ def reduces(text: str) -> bool:
             case ast.Name(id="sum"):
                 return True
             case ast.Attribute(attr=name, value=owner):
-                if name in UFUNC_METHODS:
-                    return not (isinstance(owner, ast.Attribute) and owner.attr in ORDER_FREE)
-                if name in REDUCING:
+                is_order_free = isinstance(owner, ast.Attribute) and owner.attr in ORDER_FREE
+                if name in REDUCING or (name in UFUNC_METHODS and not is_order_free):
                     return True
     return False
 

@@ -2,12 +2,14 @@
 
 import os
 import signal
+import subprocess
 import sys
 import time
 from pathlib import Path
 
 import pytest
 
+from kernel_forge.devices.cuda import local_worker, supervisor
 from kernel_forge.devices.cuda.supervisor import Lost, Worker, WorkerPool, WorkerUnavailable
 
 HEAD = """
@@ -98,3 +100,19 @@ def test_a_worker_killed_between_jobs_costs_nothing(tmp_path: Path) -> None:
         assert not isinstance(pool.ask({}, [], 20), Lost)
     finally:
         pool.close()
+
+
+def test_a_worker_that_neither_reads_nor_speaks_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(supervisor, "SILENCE_LIMIT", 1.0)
+    worker = Worker(command(tmp_path, "hello()\ntime.sleep(600)\n"))
+    began = time.monotonic()
+    lost = worker.ask({"task": "run"}, [bytes(4 << 20)], 60)  # more than a pipe takes
+    assert isinstance(lost, Lost) and "silent" in lost.reason and not lost.timed_out
+    assert time.monotonic() - began < 20
+
+
+def test_no_code_of_the_current_folder_runs_in_a_worker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "argparse.py").write_text("open('ran', 'w')\n")
+    monkeypatch.chdir(tmp_path)
+    subprocess.run(local_worker(0), stdin=subprocess.DEVNULL, capture_output=True, timeout=60, check=False)
+    assert not (tmp_path / "ran").exists()

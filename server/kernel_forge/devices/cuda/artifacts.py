@@ -1,6 +1,7 @@
 """Compiled code in the cache: the image, its linker names, and what the assembler said."""
 
 import json
+import shutil
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -17,24 +18,34 @@ from kernel_forge.ports import Artifact
 
 
 def store(cache: ArtifactCache, key: str, code: GpuCode, sources: DeviceCode) -> Path:
-    """The entry of ``key``, made from ``code``."""
+    """The entry of ``key``, made from ``code``.
+
+    Raises:
+        OSError: the cache cannot be written.
+    """
     folder = cache.build_folder()
-    (folder / ENTRY_FILE).write_bytes(code.image)
     meta = {
         "entries": dict(code.entries),
         "resources": {k: asdict(r) for k, r in code.resources.items()},
         "sources": {name: [f.path, f.text] for name, f in sources.sources.items()},
         "compiler": code.compiler,
     }
-    (folder / META_FILE).write_text(json.dumps(meta), encoding="utf-8")
-    return cache.adopt(key, folder)
+    try:
+        (folder / ENTRY_FILE).write_bytes(code.image)
+        (folder / META_FILE).write_text(json.dumps(meta), encoding="utf-8")
+        return cache.adopt(key, folder)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)  # adopted, it is no longer there
 
 
-def read_artifact(folder: Path, request: CompileRequest, *, from_cache: bool) -> Artifact:
-    """The artifact of a cache entry."""
-    meta = json.loads((folder / META_FILE).read_text(encoding="utf-8"))
-    resources = {k: Resources(**r) for k, r in meta["resources"].items()}
-    notes = (CompilerMessage("note", f"compiled by {meta['compiler']}", None, meta["compiler"]),)
+def read_artifact(folder: Path, request: CompileRequest, *, from_cache: bool) -> Artifact | None:
+    """The artifact of a cache entry; None where the entry is damaged or gone."""
+    try:
+        meta = json.loads((folder / META_FILE).read_text(encoding="utf-8"))
+        resources = {k: Resources(**r) for k, r in meta["resources"].items()}
+        notes = (CompilerMessage("note", f"compiled by {meta['compiler']}", None, meta["compiler"]),)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return None
     return Artifact(str(folder), request.kernels, notes, from_cache, resources)
 
 

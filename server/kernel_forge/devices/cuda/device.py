@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from kernel_forge.devices.artifact_cache import ArtifactCache
+from kernel_forge.devices.artifact_cache import ArtifactCache, unrepeatable
 from kernel_forge.devices.compilers.gpu.code import GpuCode
 from kernel_forge.devices.compilers.gpu.compiler import GpuCompiler
 from kernel_forge.devices.compilers.opinion import DeviceCode
@@ -34,7 +34,8 @@ GRACE_SECONDS = 10.0
 
 def local_worker(ordinal: int) -> tuple[str, ...]:
     """The command that serves GPU ``ordinal`` of this machine."""
-    return (sys.executable, "-m", "kernel_forge", "worker", "--gpu", str(ordinal))
+    # Not -m alone: that would run an argparse.py of the current folder, which nobody may have said to trust.
+    return (sys.executable, "-P", "-m", "kernel_forge", "worker", "--gpu", str(ordinal))
 
 
 class CudaDevice:
@@ -124,15 +125,22 @@ class CudaDevice:
             return Unavailable(str(error), error.location)
         sources = DeviceCode(tree.device_files, tree.sources, tuple(header for _, _, header in tree.dropped))
         key = self._key(request, sources, architecture)
+        key = key if tree.is_whole else unrepeatable(key)
         found = self.cache.find(key)
-        from_cache = found is not None
-        if found is None:
-            self.compilations += 1
-            code = self.compiler.compile(request, sources, architecture)
-            if not isinstance(code, GpuCode):
-                return code
-            found = store(self.cache, key, code, sources)
-        return read_artifact(found, request, from_cache=from_cache)
+        artifact = None if found is None else read_artifact(found, request, from_cache=True)
+        if artifact is not None:
+            return artifact
+        if found is not None:
+            self.cache.discard(found)  # damaged, or evicted just now
+        self.compilations += 1
+        code = self.compiler.compile(request, sources, architecture)
+        if not isinstance(code, GpuCode):
+            return code
+        try:
+            made = read_artifact(store(self.cache, key, code, sources), request, from_cache=False)
+        except OSError as error:
+            return Unavailable(f"the cache {self.cache.root} cannot be used: {error.strerror or error}")
+        return made or Unavailable("the compiled kernel has been evicted from the cache; compile again")
 
     def _key(self, request: CompileRequest, sources: DeviceCode, architecture: str) -> str:
         parts = [

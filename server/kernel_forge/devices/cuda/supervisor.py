@@ -105,7 +105,7 @@ class Worker:
                 assert self._process.stdin is not None
                 write_frame(self._process.stdin, {**header, "type": "job", "number": self._numbers}, payload)
         except OSError:
-            return self._lost("the worker ended before the job")
+            return self._lost("the worker ended, or fell silent, before it had the job")
         answer = self._next(time_limit)
         if isinstance(answer, Lost):
             self.kill()
@@ -158,6 +158,9 @@ class Worker:
 
     def _ping(self) -> None:
         while not self._ended.wait(BEAT_SECONDS):
+            if time.monotonic() - self._heard > SILENCE_LIMIT:
+                self._process.kill()  # whoever writes a job to it would wait for ever
+                return
             # A job that is being written keeps the worker informed by itself.
             if self._lock.acquire(blocking=False):
                 try:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from kernel_forge.devices.artifact_cache import BUILD_PREFIX, ENTRY_FILE, META_FILE, ArtifactCache, sweep
+from kernel_forge.devices.artifact_cache import BUILD_PREFIX, ENTRY_FILE, META_FILE, ArtifactCache, sweep, unrepeatable
 from kernel_forge.devices.compilers.judge import Consideration, Judge
 from kernel_forge.devices.compilers.messages import UserFile
 from kernel_forge.devices.compilers.nvcc import FOLDER_PREFIX
@@ -112,6 +112,7 @@ class EmulatorDevice:
         except TooManyHeaders as error:
             return Unavailable(str(error), error.location)
         key = artifact_key(request, tree, self.toolchain)
+        key = key if tree.is_whole else unrepeatable(key)
         folder = self.cache.find(key)
         messages = None if folder is None else recall(folder, self.judge.identity)
         if folder is not None and messages is not None:

@@ -15,7 +15,7 @@ import contextlib
 import math
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import pycuda.driver as cuda
@@ -227,7 +227,8 @@ def measure(gpu: Gpu, runs: list[WireRun], plan: TimingPlan, text: Callable[[], 
                 timed.pop(current, None)
                 if error.code in STICKY:
                     return Result({"status": "measured", "trials": entries}, spent=True)
-        _take_rounds(timed, plan)
+        for current in _rounds(timed, plan):
+            timed[current].sample()
         for number, trial in timed.items():
             entries[number] = {
                 "status": "timed",
@@ -253,13 +254,13 @@ def measure(gpu: Gpu, runs: list[WireRun], plan: TimingPlan, text: Callable[[], 
                 trial.close()
 
 
-def _take_rounds(timed: dict[int, _Timed], plan: TimingPlan) -> None:
+def _rounds(timed: Mapping[int, _Timed], plan: TimingPlan) -> Iterator[int]:
+    """Which trial gives the next sample, until the measurement ends."""
     order = list(timed)
     deadline = time.perf_counter() + plan.budget
     for number in range(MAX_SAMPLES):
         random.shuffle(order)
-        for key in order:
-            timed[key].sample()
+        yield from order
         if number + 1 < plan.min_samples:
             continue
         if time.perf_counter() > deadline or all(is_narrow(t.samples, plan.interval) for t in timed.values()):

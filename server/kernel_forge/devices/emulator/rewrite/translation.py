@@ -34,4 +34,4 @@ def translate(path: str, text: str, include_dirs: tuple[str, ...], host_code: Ho
         return made.text
 
     tree = shadow_sources(path, text, include_dirs, host_code, rewritten, ours)
-    return Translation(tree.files, tree.device_files, tree.sources, tree.dropped, settings)
+    return Translation(tree.files, tree.device_files, tree.sources, tree.dropped, tree.is_whole, settings)
