@@ -56,7 +56,7 @@ class FakeDevice:
         return Ran({b.name: memory[b.name] for b in request.buffers if b.writable}, seconds=self.seconds)
 
 
-def read(signature: str, block: str, path: str = "fake.cu") -> tuple[KernelSpec, SourceFile]:
+def read(signature: str, block: str, path: str = "fake.cu", grid: int = 1) -> tuple[KernelSpec, SourceFile]:
     """The spec and source of ``__global__ void k(signature)`` with a spec block."""
     lines = [
         "kernel-forge",
@@ -64,7 +64,7 @@ def read(signature: str, block: str, path: str = "fake.cu") -> tuple[KernelSpec,
         *block.strip().splitlines(),
         "",
         "[launch]",
-        "grid = 1",
+        f"grid = {grid}",
         "block = 32",
         "///",
     ]
@@ -76,9 +76,16 @@ def read(signature: str, block: str, path: str = "fake.cu") -> tuple[KernelSpec,
 
 
 def check(
-    signature: str, block: str, kernel: Kernel, *, path: Path | str = "fake.cu", seed: int = 0, **more: Any
+    signature: str,
+    block: str,
+    kernel: Kernel,
+    *,
+    path: Path | str = "fake.cu",
+    seed: int = 0,
+    grid: int = 1,
+    **more: Any,
 ) -> Verdict:
-    """Verify ``kernel`` against the block."""
-    spec, source = read(signature, block, str(path))
+    """Verify ``kernel`` against the block, launched on ``grid`` blocks of 32 threads."""
+    spec, source = read(signature, block, str(path), grid)
     device = more.pop("device", None) or FakeDevice(kernel)
     return verify(spec, source, device, seed=seed, **more)

@@ -4,6 +4,7 @@ import time
 from dataclasses import replace
 
 import numpy as np
+import pytest
 
 from kernel_forge.domain.expression import Expression
 from kernel_forge.domain.launch import RunRequest, Schedule
@@ -62,6 +63,30 @@ def test_a_race_shows_in_another_order() -> None:
     assert isinstance(verdict.outcome, RaceFound)
     assert "y[3]" in verdict.outcome.message
     assert "reverse order" in verdict.outcome.message
+
+
+@pytest.mark.parametrize("grid", [1024, 10_000])
+@pytest.mark.parametrize("order", [Schedule.REVERSE, Schedule.RANDOM])
+def test_other_orders_are_tried_where_every_case_has_a_large_grid(grid: int, order: Schedule) -> None:
+    """A fixed grid with a grid-stride loop: 32768 threads and more at every size."""
+
+    def kernel(x: Flat, y: Flat, n: int, *, request: RunRequest) -> None:
+        scale(x, y, n)
+        if request.schedule is order and n > 3:
+            y[3] = np.nextafter(y[3], np.float32(9))
+
+    verdict = check(*kernels.SCALE, kernel, device=FakeDevice(kernel, wants_request=True), grid=grid)
+    assert isinstance(verdict.outcome, RaceFound)
+
+
+def test_an_own_case_has_a_run_in_random_order_however_large_it_is() -> None:
+    def kernel(x: Flat, y: Flat, n: int, *, request: RunRequest) -> None:
+        scale(x, y, n)
+        if request.schedule is Schedule.RANDOM and n == 100:
+            y[3] = np.nextafter(y[3], np.float32(9))
+
+    verdict = check(*kernels.SCALE, kernel, device=FakeDevice(kernel, wants_request=True), grid=1 << 20)
+    assert isinstance(verdict.outcome, RaceFound)
 
 
 def test_an_own_case_too_large_to_emulate_is_no_pass() -> None:

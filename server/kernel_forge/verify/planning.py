@@ -80,7 +80,7 @@ def _deciding(spec: KernelSpec) -> tuple[str, ...]:
 def _scheduled(bounds: list[tuple[BoundCase, str, bool]]) -> set[int]:
     """Which cases run under every schedule: a few small ones, the largest of moderate size, and the spec's own.
 
-    Small and moderate go by the threads of a launch; where the grid is large at every size, the cheapest count as small.
+    Small and moderate go by the threads of a launch; where the grid is large at every size, the cheapest are small.
     """
     threads = [thread_count(b[0]) for b in bounds]
     running = [i for i, n in enumerate(threads) if n > 0]
