@@ -53,20 +53,29 @@ def mutated(mutant: Mutant) -> tuple[str, int]:
     return broken, text.count("\n", 0, at) + 1
 
 
-def request(file: str, text: str, kernel: str | None, seed: int | None) -> VerifyRequest:
+@dataclass(frozen=True)
+class Way:
+    """How everything is verified: where, from which seed, and whether sanitizers run too."""
+
+    device: str
+    seed: int | None
+    sanitize: bool
+
+
+def request(file: str, text: str, kernel: str | None, way: Way) -> VerifyRequest:
     """A verify request for a text under the name of an example."""
     path = KERNELS / file
     beside = path.with_suffix(".forge.toml")
     sidecar = (str(beside), beside.read_text(encoding="utf-8")) if beside.is_file() else None
-    return VerifyRequest(str(path), text, sidecar, kernel, "emulator", seed, time_limit=60.0)
+    return VerifyRequest(str(path), text, sidecar, kernel, way.device, way.seed, time_limit=60.0, sanitize=way.sanitize)
 
 
-def run_mutant(work: tuple[Mutant, int | None]) -> Result:
+def run_mutant(work: tuple[Mutant, Way]) -> Result:
     """Verify one mutant."""
-    mutant, seed = work
+    mutant, way = work
     start = time.monotonic()
     text, line = mutated(mutant)
-    report = verify_file(request(mutant.file, text, mutant.kernel, seed), wiring.device("emulator"), lambda _: None)
+    report = verify_file(request(mutant.file, text, mutant.kernel, way), wiring.device(way.device), lambda _: None)
     seconds = time.monotonic() - start
     if not report.verdicts:
         return Result(mutant, mutant.kernel, "not run", str([p.message for p in report.problems]), None, seconds)
@@ -86,12 +95,12 @@ def _distance(verdict: Verdict, line: int) -> int | None:
     return None
 
 
-def run_original(work: tuple[str, int | None]) -> list[Result]:
+def run_original(work: tuple[str, Way]) -> list[Result]:
     """Verify every kernel of one example."""
-    file, seed = work
+    file, way = work
     start = time.monotonic()
     text = (KERNELS / file).read_text(encoding="utf-8")
-    report = verify_file(request(file, text, None, seed), wiring.device("emulator"), lambda _: None)
+    report = verify_file(request(file, text, None, way), wiring.device(way.device), lambda _: None)
     seconds = time.monotonic() - start
     results = []
     for verdict in report.verdicts:
@@ -109,16 +118,19 @@ def main() -> int:
     parser.add_argument("--kernel", help="only mutants of this kernel or file")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--seed", type=int, help="the same inputs every time (default: fresh ones)")
+    parser.add_argument("--device", default="emulator")
+    parser.add_argument("--sanitize", action="store_true", help="also under the device's sanitizers")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
+    way = Way(options.device, options.seed, options.sanitize)
     chosen = [m for m in MUTANTS if options.kernel in (None, m.kernel, m.file)]
     files = (
         sorted({p.name for p in KERNELS.glob("*.cu")}) if options.kernel is None else sorted({m.file for m in chosen})
     )
     start = time.monotonic()
     with multiprocessing.get_context("spawn").Pool(options.jobs) as pool:
-        originals = [r for rs in pool.map(run_original, [(f, options.seed) for f in files], 1) for r in rs]
-        results = pool.map(run_mutant, [(m, options.seed) for m in chosen], 1)
+        originals = [r for rs in pool.map(run_original, [(f, way) for f in files], 1) for r in rs]
+        results = pool.map(run_mutant, [(m, way) for m in chosen], 1)
     _print(results, originals, time.monotonic() - start, as_json=options.json)
     killed = sum(r.state == "killed" for r in results)
     refused = [r for r in originals if r.state != "held"]
