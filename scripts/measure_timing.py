@@ -23,7 +23,7 @@ from kernel_forge.ports import Artifact, Trial
 
 SOURCE = Path(__file__).resolve().parent.parent / "tests" / "gpu" / "timing_kernels.cu"
 KERNELS = ("copy", "sum", "matmul")
-ELEMENTS = 1 << 26
+ELEMENTS = 1 << 28
 MATRIX = 2048
 
 
