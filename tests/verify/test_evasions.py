@@ -4,7 +4,7 @@ import pytest
 
 from kernel_forge import wiring
 from kernel_forge.domain.errors import DeviceUnavailable
-from kernel_forge.domain.outcome import Mismatch, Outcome, Passed, RaceFound
+from kernel_forge.domain.outcome import LaunchFailed, Mismatch, Outcome, Passed, RaceFound
 from kernel_forge.jobs.requests import VerifyRequest
 from kernel_forge.jobs.verify import verify_file
 from kernel_forge.ports import Device
@@ -115,3 +115,86 @@ def test_a_serial_sum_of_terms_that_do_not_move_with_the_inputs(device: Device) 
     for seed in range(4):
         made = outcome(text, device, seed)
         assert isinstance(made, Passed), made
+
+
+FIXED_GRID = """
+// /// kernel-forge
+// kernel = "k"
+// reference = {{ hist = "hist + np.bincount(data, minlength=256)" }}
+// cases = [{{ n = 5000 }}]
+// [args]
+// data = {{ shape = ["n"] }}
+// hist = {{ shape = [256], role = "inout" }}
+// [launch]
+// grid = 128
+// block = 256
+// ///
+__global__ void k(const unsigned char* data, unsigned* hist, int n) {{
+  __shared__ unsigned bins[256];
+  bins[threadIdx.x] = 0;
+  __syncthreads();
+  for (int i = blockIdx.x * 256 + threadIdx.x; i < n; i += gridDim.x * 256) {count}
+  __syncthreads();
+  atomicAdd(&hist[threadIdx.x], bins[threadIdx.x]);
+}}
+"""
+
+
+def test_a_race_on_a_grid_that_is_large_at_every_size(device: Device) -> None:
+    wrong = FIXED_GRID.format(count="bins[data[i]] += 1u;")
+    assert isinstance(outcome(wrong, device, 1), RaceFound | Mismatch)
+    right = outcome(FIXED_GRID.format(count="atomicAdd(&bins[data[i]], 1u);"), device, 1)
+    assert isinstance(right, Passed), right
+
+
+def test_a_product_in_32_bits_where_the_reference_cannot_be_traced(device: Device) -> None:
+    toml = (
+        'kernel = "k"\nreference = { y = "np.array([np.sum(x.astype(np.int64) ** 2)])" }\ncases = [{ n = 300 }]\n'
+        '[args]\nx = { shape = ["n"] }\ny = { shape = [1], role = "out" }\n[launch]\ngrid = 1\nblock = 1\n'
+    )
+    block = "".join(f"// {line}\n" for line in toml.splitlines())
+    text = (
+        f"// /// kernel-forge\n{block}// ///\n__global__ void k(const int* x, long long* y, int n) {{\n"
+        "  long long s = 0;\n  for (int i = 0; i < n; ++i) s += %s * x[i];\n  *y = s;\n}\n"
+    )
+    assert isinstance(outcome(text % "x[i]", device, 1), Mismatch)
+    right = outcome(text % "(long long)x[i]", device, 1)
+    assert isinstance(right, Passed), right
+
+
+def test_a_maximum_that_begins_at_zero(device: Device) -> None:
+    """exp(x) / sum(exp(x)) by way of max(0, max x): 0 / 0 where every x is far below zero."""
+    toml = (
+        'kernel = "k"\nreference = { y = "np.exp(x - x.max(axis=1, keepdims=True)) / '
+        'np.exp(x - x.max(axis=1, keepdims=True)).sum(axis=1, keepdims=True)" }\n'
+        'cases = [{ rows = 8, cols = 40 }]\nwhere = ["cols > 0"]\n[args]\nx = { shape = ["rows", "cols"] }\n'
+        'y = { shape = ["rows", "cols"] }\n[launch]\ngrid = "rows"\nblock = 1\n'
+    )
+    block = "".join(f"// {line}\n" for line in toml.splitlines())
+    text = (
+        f"// /// kernel-forge\n{block}// ///\n__global__ void k(const float* x, float* y, int rows, int cols) {{\n"
+        "  const float* in = x + blockIdx.x * cols; float top = FIRST, sum = 0;\n"
+        "  for (int c = 0; c < cols; ++c) top = fmaxf(top, in[c]);\n"
+        "  for (int c = 0; c < cols; ++c) sum += expf(in[c] - top);\n"
+        "  for (int c = 0; c < cols; ++c) y[blockIdx.x * cols + c] = expf(in[c] - top) / sum;\n}\n"
+    )
+    for seed in range(3):
+        assert isinstance(outcome(text.replace("FIRST", "0.0f"), device, seed), Mismatch)
+        right = outcome(text.replace("FIRST", "-INFINITY"), device, seed)
+        assert isinstance(right, Passed), right
+
+
+@pytest.mark.parametrize("bounds", ["64", "MOST / 2", "MOST - 1, 2"])
+def test_a_block_larger_than_the_launch_bounds(device: Device, bounds: str) -> None:
+    text = "#define MOST 128\n" + file("2 * x", "y[i] = 2 * x[i];")
+    made = outcome(text.replace("void k(", f"void __launch_bounds__({bounds}) k("), device, 1)
+    assert isinstance(made, LaunchFailed), made
+    assert "128 threads" in made.message
+    assert made.location is not None
+
+
+@pytest.mark.parametrize("bounds", ["128", "MOST", "MOST * 2, 1", "sizeof(float) * 64"])
+def test_a_block_within_the_launch_bounds(device: Device, bounds: str) -> None:
+    text = "#define MOST 128\n" + file("2 * x", "y[i] = 2 * x[i];")
+    made = outcome(text.replace("void k(", f"void __launch_bounds__({bounds}) k("), device, 1)
+    assert isinstance(made, Passed), made

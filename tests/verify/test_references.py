@@ -39,6 +39,18 @@ def test_a_reference_that_holds(tmp_path: Path) -> None:
     assert isinstance(verdict(tmp_path, "def f(n, **rest):\n    return 2 * rest['x'][:n]\n").outcome, Passed)
 
 
+def test_one_that_remembers_is_blamed_itself(tmp_path: Path) -> None:
+    outcome = refused(tmp_path, "calls = []\ndef f(x):\n    calls.append(1)\n    return 2 * x + len(calls)\n")
+    assert "asked again" in outcome.reason
+    assert outcome.of_spec
+    assert outcome.location is not None
+
+
+def test_random_numbers_of_a_reference_repeat_themselves(tmp_path: Path) -> None:
+    text = "import numpy as np\ndef f(x):\n    return 2 * x + 0 * np.random.standard_normal(x.shape)\n"
+    assert isinstance(verdict(tmp_path, text).outcome, Passed)
+
+
 def test_raising_names_the_line(tmp_path: Path) -> None:
     outcome = refused(tmp_path, "def f(x):\n    y = 2 * x\n    raise KeyError('no')\n")
     assert "KeyError" in outcome.reason

@@ -45,6 +45,7 @@ class KernelTiming:
     """The time of one kernel at one case.
 
     Attributes:
+        checked_at: the sizes at which the result was compared before: those timed, unless these are very large.
         drift: of the control kernel, see :class:`~kernel_forge.domain.measurement.Timings`.
         occupancy: of the first launch; None on a device without multiprocessors.
         attained: rates against ``peaks``; None where the device has none.
@@ -53,6 +54,7 @@ class KernelTiming:
     kernel: str
     path: str
     sizes: Mapping[str, int]
+    checked_at: Mapping[str, int]
     configuration: Mapping[str, int | float | bool]
     measurement: Measurement
     drift: float

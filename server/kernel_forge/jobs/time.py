@@ -13,7 +13,7 @@ from kernel_forge.domain.launch import RunRequest
 from kernel_forge.domain.measurement import Peaks, Timed
 from kernel_forge.domain.outcome import LaunchFailed, Outcome, Unavailable, Verdict
 from kernel_forge.domain.performance import Attained, KernelTiming, Occupancy
-from kernel_forge.domain.spec import BufferArg, KernelSpec, Sizes
+from kernel_forge.domain.spec import BufferArg, Configuration, KernelSpec, Sizes
 from kernel_forge.jobs.configurations import chosen_configuration
 from kernel_forge.jobs.requests import TimeReport, TimeRequest
 from kernel_forge.perf import (
@@ -29,6 +29,9 @@ from kernel_forge.source import SourceFile, parse
 from kernel_forge.spec import BoundCase, bind, read_specs
 from kernel_forge.verify.checked_run import CheckedRun, checked_run
 from kernel_forge.verify.limits import ReferenceFailed
+
+# Beyond this the reference and its tolerance, some thirty evaluations in float64, would take longer than all else.
+CHECKED_BYTES = 64 << 20
 
 
 def time_file(request: TimeRequest, device: Device, report: Report) -> TimeReport:
@@ -69,13 +72,14 @@ def _time(
     bound = bind(spec, sizes, configuration)
     if isinstance(bound, Finding):
         return verdict(LaunchFailed("configuration", bound.message))
-    report(Progress(f"{spec.kernel}: checking at {_words(sizes)}"))
+    checked_at = _to_check(spec, sizes, bound, configuration)
+    report(Progress(f"{spec.kernel}: checking at {_words(checked_at.sizes)}"))
     deadline = time.monotonic() + request.time_limit
     checked = checked_run(
         spec,
         source,
         device,
-        bound,
+        checked_at,
         seed=seed,
         deadline=deadline,
         include_dirs=request.include_dirs,
@@ -84,26 +88,39 @@ def _time(
     if not isinstance(checked, CheckedRun):
         return verdict(checked)
     report(Progress(f"{spec.kernel}: timing at {_words(sizes)}"))
-    timings = device.time([Trial(checked.artifact, checked.request)], request.plan)
+    try:
+        timed_request = checked.request if checked_at is bound else checked.request_at(bound)
+    except ReferenceFailed as error:
+        return verdict(Unavailable(str(error), error.location, of_spec=True))
+    timings = device.time([Trial(checked.artifact, timed_request)], request.plan)
     if isinstance(timings, Unavailable):
         return verdict(timings)
     timed = timings.results[0]
     if not isinstance(timed, Timed):
         return verdict(timed)
     peaks = device.peaks()
-    rates = None if isinstance(peaks, Unavailable) else _attained(spec, bound, checked, timed, peaks)
+    rates = None if isinstance(peaks, Unavailable) else _attained(spec, bound, checked_at, checked, timed, peaks)
     return KernelTiming(
         spec.kernel,
         spec.path,
         dict(sizes),
+        dict(checked_at.sizes),
         dict(configuration),
         timed.measurement,
         timings.drift,
         info.name,
-        _occupancy(info, checked.artifact, checked.request),
+        _occupancy(info, checked.artifact, timed_request),
         rates,
         peaks if isinstance(peaks, Peaks) else None,
     )
+
+
+def _to_check(spec: KernelSpec, sizes: Sizes, bound: BoundCase, configuration: Configuration) -> BoundCase:
+    """The case to check before timing: the timed one, or where its reference would take long, the first of the spec."""
+    nbytes = sum(bound.count(a.name) * a.dtype.itemsize for a in spec.args if isinstance(a, BufferArg))
+    first = bind(spec, spec.cases[0], configuration)
+    too_large = nbytes > CHECKED_BYTES and dict(sizes) != dict(spec.cases[0])
+    return first if too_large and isinstance(first, BoundCase) else bound
 
 
 def _sizes(spec: KernelSpec, asked: Mapping[str, int]) -> Sizes:
@@ -118,18 +135,20 @@ def _words(sizes: Sizes) -> str:
     return ", ".join(f"{name} = {value}" for name, value in sizes.items()) or "its one case"
 
 
-def _attained(spec: KernelSpec, bound: BoundCase, checked: CheckedRun, timed: Timed, peaks: Peaks) -> Attained:
+def _attained(
+    spec: KernelSpec, bound: BoundCase, checked_at: BoundCase, checked: CheckedRun, timed: Timed, peaks: Peaks
+) -> Attained:
     counts = {a.name: bound.count(a.name) for a in spec.args if isinstance(a, BufferArg)}
     work = Work()
-    inputs = {n: Counting.of(a, work) for n, a in checked.inputs.items()}
     try:
-        checked.evaluator.evaluate(bound, inputs)
+        checked.evaluator.evaluate(checked_at, {n: Counting.of(a, work) for n, a in checked.inputs.items()})
     except ReferenceFailed:  # the reference wants plain arrays; it held with those
         work.complete = False
-    operations = work.operations if work.complete and work.operations else None
+    known = work.complete and work.operations and checked_at is bound
     floats = [a.dtype for a in spec.args if isinstance(a, BufferArg) and a.dtype.is_float]
-    narrow = bool(floats) and all(d in (DType.FLOAT16, DType.BFLOAT16) for d in floats[:1])
+    narrow = bool(floats) and floats[0] in (DType.FLOAT16, DType.BFLOAT16)
     arithmetic = "float64" if DType.FLOAT64 in floats else "float16 tensor" if narrow and work.products else "float32"
+    operations = work.operations if known else None
     return attained(timed.measurement.seconds, compulsory_bytes(spec, counts), operations, arithmetic, peaks)
 
 

@@ -11,6 +11,7 @@ import keyword
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from types import CodeType
 from typing import Any
 
@@ -100,29 +101,7 @@ class NumpyExpression:
             ExpressionError: not an expression, an unknown name, or something not allowed; ``offset`` and
                 ``length`` point at it.
         """
-        if len(text) > MAX_LENGTH:
-            raise ExpressionError(f"the reference is longer than {MAX_LENGTH} characters", 0, len(text))
-        names = tuple(names)
-        known = frozenset(n for name in names for n in (name, python_name(name)))
-        lead = len(text) - len(text.lstrip())
-        try:
-            tree = ast.parse(text.strip(), mode="eval")
-            read: set[str] = set()
-            _check(tree.body, text.strip(), lead, known, frozenset(), read)
-            code = compile(ast.fix_missing_locations(_PlainConstants(known).visit(tree)), "<reference>", "eval")
-        except (SyntaxError, ValueError) as error:
-            offset = (getattr(error, "offset", None) or 1) - 1 + lead
-            words = [n for n in known if keyword.iskeyword(n) and re.search(rf"\b{n}\b", text)]
-            if words:
-                place = re.search(rf"\b{words[0]}\b", text)
-                at = place.start() if place is not None else 0
-                message = f"{words[0]} is a word of Python's own; write {python_name(words[0])} for the argument"
-                raise ExpressionError(message, at, len(words[0])) from None
-            raise ExpressionError(f"not a NumPy expression: {error.args[0]}", min(offset, len(text))) from None
-        except (RecursionError, MemoryError):
-            raise ExpressionError("the reference is nested too deeply", 0, len(text)) from None
-        spelt = {python_name(name): name for name in names}
-        return NumpyExpression(text, frozenset(spelt.get(name, name) for name in read), code)
+        return _parse(text, tuple(names))
 
     def evaluate(self, arguments: Mapping[str, Any]) -> Any:
         """The value with ``arguments`` bound, under the caller's ``np.errstate``.
@@ -140,6 +119,32 @@ class NumpyExpression:
             **arguments,
         }
         return eval(self._code, scope)  # checked node by node in parse
+
+
+@lru_cache(256)  # a verification evaluates the same few references hundreds of times
+def _parse(text: str, names: tuple[str, ...]) -> NumpyExpression:
+    if len(text) > MAX_LENGTH:
+        raise ExpressionError(f"the reference is longer than {MAX_LENGTH} characters", 0, len(text))
+    known = frozenset(n for name in names for n in (name, python_name(name)))
+    lead = len(text) - len(text.lstrip())
+    try:
+        tree = ast.parse(text.strip(), mode="eval")
+        read: set[str] = set()
+        _check(tree.body, text.strip(), lead, known, frozenset(), read)
+        code = compile(ast.fix_missing_locations(_PlainConstants(known).visit(tree)), "<reference>", "eval")
+    except (SyntaxError, ValueError) as error:
+        offset = (getattr(error, "offset", None) or 1) - 1 + lead
+        words = [n for n in known if keyword.iskeyword(n) and re.search(rf"\b{n}\b", text)]
+        if words:
+            place = re.search(rf"\b{words[0]}\b", text)
+            at = place.start() if place is not None else 0
+            message = f"{words[0]} is a word of Python's own; write {python_name(words[0])} for the argument"
+            raise ExpressionError(message, at, len(words[0])) from None
+        raise ExpressionError(f"not a NumPy expression: {error.args[0]}", min(offset, len(text))) from None
+    except (RecursionError, MemoryError):
+        raise ExpressionError("the reference is nested too deeply", 0, len(text)) from None
+    spelt = {python_name(name): name for name in names}
+    return NumpyExpression(text, frozenset(spelt.get(name, name) for name in read), code)
 
 
 _PLAIN = "_kernel_forge_plain"

@@ -91,7 +91,11 @@ class CaseChecker:
         unseen = tally.never_compared
         if unseen is not None:
             return CaseOpen(f"no element of {unseen} could be compared: the reference overflows at these inputs")
-        notes = ("sums by float atomics may differ in the last bits from run to run",) if self.unordered else ()
+        notes = (
+            ("the code has atomics, so float results may differ in the last bits from run to run",)
+            if self.unordered
+            else ()
+        )
         return CaseHeld(tally, seconds, tuple(checks), notes)
 
     def _options(self, run_limit: float) -> Options:

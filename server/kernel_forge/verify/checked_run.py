@@ -30,6 +30,17 @@ class CheckedRun:
     request: RunRequest
     inputs: Mapping[str, Array]
     evaluator: Evaluator
+    checker: CaseChecker
+
+    def request_at(self, bound: BoundCase) -> RunRequest:
+        """The same at another case, on inputs of the same kind.
+
+        Raises:
+            ReferenceFailed: an ``init`` of the spec fails there.
+        """
+        inputs = self.checker.expectations.inputs(bound, KIND)
+        options = Options(poison_seed=self.request.poison_seed, time_limit=RUN_LIMIT)
+        return request_of(self.checker.spec, bound, inputs, options)
 
 
 def checked_run(
@@ -61,4 +72,4 @@ def checked_run(
         return Unavailable(held.reason)
     inputs = checker.expectations.inputs(bound, KIND)
     options = Options(poison_seed=seed % 1000, time_limit=RUN_LIMIT)
-    return CheckedRun(artifact, request_of(spec, bound, inputs, options), inputs, evaluator)
+    return CheckedRun(artifact, request_of(spec, bound, inputs, options), inputs, evaluator, checker)

@@ -30,6 +30,7 @@ from kernel_forge.verify.check_case import OUT_OF_TIME, CaseChecker
 from kernel_forge.verify.code import thresholds
 from kernel_forge.verify.compiling import compile_case
 from kernel_forge.verify.failure import CaseHeld, CaseOpen, Tally
+from kernel_forge.verify.launch_bounds import exceeded_bounds
 from kernel_forge.verify.planning import PlannedCase, plan
 from kernel_forge.verify.references import Evaluator
 from kernel_forge.verify.runs import largest_extent, thread_count
@@ -112,6 +113,11 @@ def verify(
         return state.verdict(LaunchFailed("configuration", cases.message))
     if isinstance(cases, Unavailable):
         return state.verdict(cases)
+    refused = {_label(c): exceeded_bounds(source, c.bound) for c in cases}
+    first = next((problem for c in cases if c.is_own and (problem := refused[_label(c)]) is not None), None)
+    if first is not None:
+        return state.verdict(first)
+    cases = [c for c in cases if refused[_label(c)] is None]
     deadline = state.started + time_limit
     report(Progress(f"compiling {spec.kernel}", 0, len(cases) + 1))
     artifact = compile_case(spec, source, device, cases[0].bound, include_dirs, defines or {}, deadline)

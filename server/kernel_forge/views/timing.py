@@ -31,6 +31,9 @@ def timing_lines(timing: KernelTiming) -> list[str]:
         f"{timing.kernel}: {duration(made.seconds)} ± {spread:.2g} % ({made.basis})",
         f"  case       {sizes or 'the only one'}",
     ]
+    if dict(timing.checked_at) != dict(timing.sizes):
+        checked = ", ".join(f"{k} = {v}" for k, v in timing.checked_at.items())
+        lines.append(f"  checked    at {checked}, not at the timed case")
     if timing.configuration:
         lines.append("  tunables   " + ", ".join(f"{k} = {v}" for k, v in timing.configuration.items()))
     lines.append(
@@ -74,6 +77,7 @@ def timing_json(timing: KernelTiming) -> dict[str, Any]:
     return {
         "kernel": timing.kernel,
         "sizes": dict(timing.sizes),
+        "checked_at": dict(timing.checked_at),
         "configuration": dict(timing.configuration),
         "device": timing.device,
         "measurement": _measurement(timing.measurement),
