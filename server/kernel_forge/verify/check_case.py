@@ -30,6 +30,7 @@ from kernel_forge.verify.references import Evaluator
 from kernel_forge.verify.runs import Finished, Options, request_of, run
 
 MEMCHECK_LIMIT = 20.0
+UNORDERED = "the code has atomics, so float results may differ in the last bits from run to run"
 OUT_OF_TIME = "the time limit of the verification was reached before it"
 
 
