@@ -71,6 +71,31 @@ def test_an_entry_larger_than_the_limit_stays_until_the_next(tmp_path: Path) -> 
     assert names(cache) == {"next", other.name}
 
 
+def test_an_entry_that_appears_during_the_search_for_it_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cache = ArtifactCache(tmp_path)
+    find, stat = os.utime, Path.stat
+
+    def utime(path: Path) -> None:
+        try:
+            find(path)
+        finally:
+            entry(cache, "a")  # another process, just now
+
+    def late_stat(path: Path, **options: bool) -> os.stat_result:
+        try:
+            return stat(path, **options)
+        except FileNotFoundError:
+            monkeypatch.undo()
+            entry(cache, "a")
+            raise
+
+    monkeypatch.setattr(os, "utime", utime)
+    monkeypatch.setattr(Path, "stat", late_stat)
+    assert cache.find("a") is None
+    monkeypatch.undo()
+    assert cache.find("a") is not None
+
+
 def _write_and_read(root: Path, number: int, failed: "multiprocessing.Queue[str]") -> None:
     cache = ArtifactCache(root, size_limit=20_000)
     for turn in range(60):

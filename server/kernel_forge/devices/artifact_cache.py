@@ -28,10 +28,13 @@ class ArtifactCache:
         """The entry's folder, marked as just used. What is damaged (by a full disk, say) is removed instead."""
         folder = self.root / key
         try:
-            whole = all((folder / name).stat().st_size > 0 for name in (ENTRY_FILE, META_FILE))
             os.utime(folder)
         except OSError:
-            whole = False  # never there, or another process has just evicted it
+            return None  # nothing to remove: another process may be about to adopt it
+        try:
+            whole = all((folder / name).stat().st_size > 0 for name in (ENTRY_FILE, META_FILE))
+        except OSError:
+            whole = False
         if not whole:
             self.discard(folder)
             return None
