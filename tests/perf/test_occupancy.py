@@ -17,9 +17,10 @@ V100 = MultiprocessorLimits((7, 0), 2048, 32, 65536, 98304)
         (1024, 32, 0, 2, "threads"),
         (32, 16, 0, 32, "blocks"),
         (256, 64, 0, 4, "registers"),  # 64 * 32 = 2048 a warp: 32 warps of 2048 registers
-        (256, 65, 0, 3, "registers"),  # 2080 round up to 2304 a warp: 7 a partition, 28 warps
+        (256, 65, 0, 3, "registers"),  # 2080 round up to 2304 a warp: 28 warps
         (128, 32, 100_000, 2, "shared memory"),  # 100000 + 1024 rounded to 101120: two in 233472
         (256, 255, 0, 1, "registers"),
+        (64, 18, 5000, 32, "blocks"),  # as cuOccupancyMaxActiveBlocksPerMultiprocessor says on an H200
     ],
 )
 def test_on_capability_9_0(threads: int, registers: int, shared: int, blocks: int, limited_by: str) -> None:

@@ -4,13 +4,12 @@ import asyncio
 import contextlib
 import os
 import signal
-import sys
-from pathlib import Path
 from typing import IO
 
 from kernel_forge.domain.errors import InternalError
 from kernel_forge.jobs.messages import Entered, Hello, Job, Message, from_line, to_line
 from kernel_forge.jobs.wire import VERSION
+from kernel_forge.processes import descendants
 
 START_TIMEOUT = 30.0
 END_TIMEOUT = 5.0
@@ -113,7 +112,7 @@ class Worker:
         if self._gone:
             return
         if self.process.returncode is None:
-            others = _descendants(self.process.pid)
+            others = descendants(self.process.pid)
             _kill(self.process.pid, others)
         else:
             _kill(self.process.pid, [])  # the rest of its group
@@ -180,24 +179,3 @@ def _kill(leader: int, others: list[int]) -> None:
     for pid in others:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.kill(pid, signal.SIGKILL)
-
-
-def _descendants(pid: int) -> list[int]:
-    """The processes below ``pid``, those in sessions of their own included (workers adopt orphans)."""
-    if sys.platform != "linux":
-        return []
-    children: dict[int, list[int]] = {}
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            with contextlib.suppress(OSError, ValueError, IndexError):
-                parent = int(
-                    (entry / "stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()[1]
-                )
-                children.setdefault(parent, []).append(int(entry.name))
-    found: list[int] = []
-    waiting = [pid]
-    while waiting:
-        below = children.get(waiting.pop(), [])
-        found.extend(below)
-        waiting.extend(below)
-    return found

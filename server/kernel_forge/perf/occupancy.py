@@ -1,8 +1,9 @@
 """How many blocks of a kernel fit on a multiprocessor, and what limits them.
 
 The rules are those of CUDA's occupancy calculation (CUDA C++ Programming Guide, *Hardware Multithreading* and
-*Compute Capabilities*): warps get registers in units of 256, four warps at a time; shared memory comes in units, with
-1 KiB kept by the system for every block from compute capability 8.0 on.
+*Compute Capabilities*): a warp gets registers in units of 256, a multiprocessor holds a multiple of four warps; shared
+memory comes in units, with 1 KiB kept by the system for every block from compute capability 8.0 on. tests/gpu compares
+it with the driver's answers.
 """
 
 from collections.abc import Mapping
@@ -61,6 +62,6 @@ def _by_registers(limits: MultiprocessorLimits, warps: int, registers: int) -> i
     if registers == 0:
         return limits.blocks
     per_warp = -(-registers * WARP // _REGISTER_UNIT) * _REGISTER_UNIT
-    # Registers belong to the four partitions of a multiprocessor; a warp takes all of its from one.
-    per_partition = limits.registers // _WARP_UNIT // per_warp
-    return per_partition * _WARP_UNIT // (-(-warps // _WARP_UNIT) * _WARP_UNIT)
+    # Warps get their registers in the four partitions of a multiprocessor alike.
+    held = limits.registers // per_warp // _WARP_UNIT * _WARP_UNIT
+    return held // warps

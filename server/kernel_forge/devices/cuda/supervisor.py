@@ -3,6 +3,7 @@
 import contextlib
 import os
 import queue
+import signal
 import subprocess
 import threading
 import time
@@ -20,6 +21,7 @@ from kernel_forge.devices.cuda.protocol import (
     read_frame,
     write_frame,
 )
+from kernel_forge.processes import descendants
 
 START_LIMIT = 60.0
 LOG_TAIL = 8 << 10
@@ -192,10 +194,14 @@ class Worker:
         self.kill()
 
     def kill(self) -> None:
-        """End the process and wait until it is gone."""
+        """End the process with all that it has started, and wait until it is gone."""
         self._ended.set()
         if self._process.poll() is None:
+            below = descendants(self._process.pid)
             self._process.kill()
+            for pid in below:  # a tool around the worker is not the worker's life
+                with contextlib.suppress(ProcessLookupError, PermissionError):
+                    os.kill(pid, signal.SIGKILL)
         self._process.wait()
         for stream in (self._process.stdin, self._process.stdout, self._process.stderr):
             if stream is not None:

@@ -12,6 +12,8 @@ from kernel_forge.devices.cuda.supervisor import Lost, Worker, WorkerUnavailable
 from kernel_forge.devices.cuda.worker.result import Result
 
 _PRINT_LIMIT = 100
+# Seconds that an execution may take beyond its limit: the instrumented code is loaded first.
+_GRACE = 10.0
 # Seconds in which the tool writes its report after the execution.
 _FAREWELL = 20.0
 _REPORT_LIMIT = 8 << 20

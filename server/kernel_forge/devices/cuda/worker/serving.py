@@ -20,7 +20,9 @@ from kernel_forge.devices.cuda.protocol import (
     write_frame,
 )
 from kernel_forge.devices.cuda.wire import as_bytes, decode_plan, decode_runs
-from kernel_forge.processes import end_with_parent
+from kernel_forge.processes import end_after, end_with_parent
+
+SANITIZER_GRACE = 5.0
 
 
 class _Channel:
@@ -125,6 +127,10 @@ def _do(gpu: Any, frame: Frame, channel: _Channel, device_text: _DeviceText, pla
     try:
         runs = decode_runs(frame)
         limit = max(r.output_limit for r in runs)
+        if plain_memory:
+            # Under a sanitizer waiting for a kernel without end holds the interpreter's lock: no thread of ours would
+            # see the limit, or that the owner has gone.
+            end_after(runs[0].time_limit + SANITIZER_GRACE)
 
         def text() -> str:
             return device_text.read(limit + 1)
@@ -139,6 +145,7 @@ def _do(gpu: Any, frame: Frame, channel: _Channel, device_text: _DeviceText, pla
     except Exception:  # our bug: the owner gets the trace
         channel.send({"type": "result", "number": number, "status": "broken", "trace": traceback.format_exc()})
         return True
+    end_after(0)
     payload = [as_bytes(a) for a in result.arrays]
     channel.send({"type": "result", "number": number, "spent": result.spent, **result.header}, payload)
     return result.spent
