@@ -67,12 +67,12 @@ class Device(Protocol):
     """Where kernels run.
 
     Contract (kept by ``tests/contracts/device_suite.py`` for every device): methods block, return within the time
-    limits of their requests plus five seconds, leave no process behind (also when the caller is killed), are safe to
+    limits of their requests plus ten seconds, leave no process behind (also when the caller is killed), are safe to
     call from several threads, and never raise for anything the kernel or its source does wrong.
     """
 
     def info(self) -> DeviceInfo:
-        """What this device is; cheap, cached, never raises."""
+        """What this device is; never raises. The first call may start a process, later ones are cheap."""
         ...
 
     def prepare(self) -> Unavailable | None:

@@ -181,3 +181,20 @@ def test_functions_that_reduce(tmp_path: Path, body: str, answer: bool) -> None:
     assert isinstance(bound, BoundCase)
     x = np.linspace(-1, 1, 10, dtype=np.float32)
     assert Evaluator.of(spec).reduces(bound, {"x": x}) is answer
+
+
+@pytest.mark.parametrize(("given", "held"), [("x.T", False), ("x", True), ("x.ravel()", True), ("x[None]", True)])
+def test_a_transposed_reference_is_not_reshaped(given: str, held: bool) -> None:
+    block = (
+        f'cases = [{{ rows = 3, cols = 4 }}]\nreference = {{ y = "{given}" }}\n\n[args]\n'
+        'x = { shape = ["rows", "cols"] }\ny = { shape = ["rows", "cols"], role = "out" }'
+    )
+
+    def copy(x: Flat, y: Flat, rows: int, cols: int) -> None:
+        y[:] = x
+
+    outcome = check("const float* x, float* y, int rows, int cols", block, copy).outcome
+    assert isinstance(outcome, Passed) is held, outcome
+    if not held:
+        assert isinstance(outcome, Unavailable)
+        assert "(4, 3)" in outcome.reason

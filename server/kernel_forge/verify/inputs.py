@@ -125,11 +125,14 @@ def _floats(
 def _around(thresholds: tuple[float, ...], dtype: DType) -> Array:
     """Each threshold as the type holds it and its neighbours; halves, which rounding decides, also scaled by one."""
     small = [-2.5, -1.5, -1.0, -0.5, 0.0, 0.5, 1.0, 1.5, 2.5]
-    met = np.array(thresholds[:MAX_THRESHOLDS], np.float64).astype(dtype.numpy)
+    with np.errstate(over="ignore"):
+        met = np.array(thresholds[:MAX_THRESHOLDS], np.float64).astype(dtype.numpy)
     beside = [np.nextafter(met, np.array(side, dtype.numpy)) for side in (-np.inf, np.inf)]
     scales = [t for t in thresholds[:MAX_THRESHOLDS] if 1 < abs(t) < 2**16 and math.frexp(abs(t))[0] == 0.5]
     halves = [k / t for t in scales for k in (-1.5, -0.5, 0.5, 1.5, 2.5)]
-    return np.concatenate([np.array([*small, *halves]), *(a.astype(np.float64) for a in (met, *beside))])
+    made: Array = np.concatenate([np.array([*small, *halves]), *(a.astype(np.float64) for a in (met, *beside))])
+    finite: Array = made[np.isfinite(made)]
+    return finite  # a threshold beyond the type is met by nothing
 
 
 def _spikes(values: Array, rng: np.random.Generator) -> Array:

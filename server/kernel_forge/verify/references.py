@@ -223,7 +223,7 @@ def _shaped(raw: Any, output: BufferArg, shape: tuple[int, ...], reference: Refe
     if array.dtype.kind not in "fiub" and array.dtype.name != "bfloat16":
         raise ReferenceFailed(f"the reference of {output.name} gave {_kind(raw, array)}", reference.location)
     if array.shape != shape:
-        if array.size == int(np.prod(shape)):
+        if array.size == int(np.prod(shape)) and not _is_permuted(array.shape, shape):
             array = array.reshape(shape)
         elif array.ndim == 0:
             array = np.full(shape, array)
@@ -231,6 +231,12 @@ def _shaped(raw: Any, output: BufferArg, shape: tuple[int, ...], reference: Refe
             message = f"the reference of {output.name} has the shape {array.shape}, the output {shape}"
             raise ReferenceFailed(message, reference.location)
     return array
+
+
+def _is_permuted(one: tuple[int, ...], two: tuple[int, ...]) -> bool:
+    """Whether both have the same extents in another order: reshaping would mix up what should be transposed."""
+    a, b = ([n for n in shape if n != 1] for shape in (one, two))
+    return a != b and sorted(a) == sorted(b)
 
 
 def _kind(raw: Any, array: Array) -> str:

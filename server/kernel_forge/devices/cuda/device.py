@@ -4,6 +4,7 @@ import hashlib
 import json
 import sys
 import threading
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -30,6 +31,7 @@ from kernel_forge.ports import SANITIZERS, Artifact, DeviceInfo, Trial
 
 # The worker ends a run at its limit by itself; memory must be filled and read as well.
 GRACE_SECONDS = 10.0
+RETRY_SECONDS = 30.0
 
 
 def local_worker(ordinal: int) -> tuple[str, ...]:
@@ -60,16 +62,19 @@ class CudaDevice:
         self.pool = WorkerPool(command)
         self._lock = threading.Lock()
         self._facts: Mapping[str, Any] | str | None = None
+        self._asked = 0.0
         self.compilations = 0
 
     def facts(self) -> Mapping[str, Any]:
-        """What the worker says of its GPU, asked once.
+        """What the worker says of its GPU: asked once, and again after a while where it was unavailable.
 
         Raises:
             WorkerUnavailable: there is no worker to ask.
         """
         with self._lock:
-            if self._facts is None:
+            again = isinstance(self._facts, str) and time.monotonic() - self._asked > RETRY_SECONDS
+            if self._facts is None or again:
+                self._asked = time.monotonic()
                 try:
                     self._facts = self.pool.facts()
                 except WorkerUnavailable as error:

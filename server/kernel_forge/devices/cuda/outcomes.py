@@ -35,6 +35,7 @@ _FAULTS = {
     717: ("out-of-bounds", "access in the wrong address space"),
     718: ("out-of-bounds", "jump to an address that is no code"),
 }
+_OUT_OF_MEMORY = 2
 _NO_PLACE = "the GPU does not say where"
 
 
@@ -63,7 +64,7 @@ def _timed_out(request: RunRequest) -> TimedOut:
 def _ran(answer: Frame, request: RunRequest) -> RunOutcome:
     header = answer.header
     by_name = {b.name: b for b in request.buffers}
-    if len(header["text"]) > request.output_limit:
+    if len(header["text"].encode()) > request.output_limit:
         return LaunchFailed("output-limit", f"the kernel printed more than {request.output_limit} bytes")
     if "guard" in header:
         buffer = by_name[header["guard"]["buffer"]]
@@ -102,7 +103,7 @@ def where_in(offset: int, buffer: Buffer) -> str:
 def driver_failure(header: Mapping[str, Any], request: RunRequest, sources: Mapping[str, UserFile]) -> RunFailure:
     """The outcome of an error of the driver."""
     code, name, stage = int(header["code"]), str(header["name"]), str(header["stage"])
-    if stage == "allocate" or code == 2:
+    if code == _OUT_OF_MEMORY:
         needed = sum(b.nbytes for b in request.buffers) / 2**20
         return Unavailable(f"the GPU has no memory for the {needed:.0f} MiB of this case ({name})")
     if code in _FAULTS:
@@ -115,7 +116,7 @@ def driver_failure(header: Mapping[str, Any], request: RunRequest, sources: Mapp
     if code == 719:
         message = f"the hardware ended the kernel ({name}), most often for an access to shared memory out of bounds"
         return MemoryFault("out-of-bounds", f"{message}; {_NO_PLACE}")
-    if stage.startswith("launch") or stage == "load":
+    if stage.startswith("launch") or stage in ("load", "allocate"):
         return LaunchFailed("configuration", f"the driver refuses the launch: {header['call']}: {name}")
     return LaunchFailed("crash", f"{header['call']}: {name} ({code})")
 

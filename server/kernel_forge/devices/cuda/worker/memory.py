@@ -11,11 +11,10 @@ import pycuda.driver as cuda
 from kernel_forge.devices.cuda.wire import Array, WireBuffer
 from kernel_forge.devices.cuda.worker.driver_library import CudaError
 from kernel_forge.devices.cuda.worker.gpu import Gpu
-from kernel_forge.domain.dtypes import DType
-from kernel_forge.domain.launch import poison
 
 ALIGNMENT = 16
 BAND = 4096
+GUARD_BYTES = (0xA7, 0x5D, 0xC3)
 
 
 class Memory:
@@ -50,7 +49,6 @@ class GuardedBuffer(Memory):
 
     def __init__(self, gpu: Gpu, buffer: WireBuffer, seed: int) -> None:
         self.gpu = gpu
-        self._guard = poison(DType.UINT8, BAND, seed).tobytes()
         grain = gpu.library.granularity(gpu.ordinal)
         body = -(-buffer.nbytes // ALIGNMENT) * ALIGNMENT
         self._mapped = max(grain, -(-(body + BAND) // grain) * grain)
@@ -64,24 +62,26 @@ class GuardedBuffer(Memory):
             raise
         super().__init__(buffer, self._start + self._mapped - body)
         self._slack = body - buffer.nbytes
-        cuda.memcpy_htod(self.address - BAND, self._guard)
+        # One byte in all guards: no value that a kernel writes by chance for more than one byte in 256.
+        self._guard = GUARD_BYTES[seed % len(GUARD_BYTES)]
+        cuda.memset_d8(self._start, self._guard, self._mapped - body)
         if self._slack:
-            cuda.memcpy_htod(self.address + buffer.nbytes, self._guard[: self._slack])
+            cuda.memset_d8(self.address + buffer.nbytes, self._guard, self._slack)
 
     def damage(self) -> int | None:
-        """Byte offset from the buffer's start of the first guard byte that was changed; None when all are intact."""
-        before = np.empty(BAND, np.uint8)
-        cuda.memcpy_dtoh(before, self.address - BAND)
-        changed = np.flatnonzero(before != np.frombuffer(self._guard, np.uint8))
-        if len(changed):
-            return int(changed[-1]) - BAND
-        if self._slack:
-            after = np.empty(self._slack, np.uint8)
-            cuda.memcpy_dtoh(after, self.address + self.buffer.nbytes)
-            changed = np.flatnonzero(after != np.frombuffer(self._guard[: self._slack], np.uint8))
-            if len(changed):
-                return self.buffer.nbytes + int(changed[0])
-        return None
+        """Byte offset from the buffer's start of the guard byte nearest to it that was changed; None when all are
+        intact."""
+        before = self._changed(self._start, self._mapped - self._slack - self.buffer.nbytes)
+        if len(before):
+            return self._start + int(before[-1]) - self.address
+        after = self._changed(self.address + self.buffer.nbytes, self._slack)
+        return self.buffer.nbytes + int(after[0]) if len(after) else None
+
+    def _changed(self, address: int, nbytes: int) -> Array:
+        found = np.empty(nbytes, np.uint8)
+        if nbytes:
+            cuda.memcpy_dtoh(found, address)
+        return np.flatnonzero(found != self._guard)
 
     def free(self) -> None:
         """Give the memory back."""

@@ -29,7 +29,8 @@ def staged(stage: str) -> Iterator[None]:
     try:
         yield
     except CudaError as error:
-        error.stage = stage  # type: ignore[attr-defined]
+        if not hasattr(error, "stage"):  # else it happened in a stage within this one
+            error.stage = stage  # type: ignore[attr-defined]
         raise
     except cuda.Error as error:
         made = _from_pycuda(error)

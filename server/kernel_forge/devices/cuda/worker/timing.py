@@ -47,16 +47,18 @@ WARM_UP_SECONDS = 0.1
 class _Timed:
     """One trial, ready to give samples (seconds per execution)."""
 
-    def __init__(self, gpu: Gpu, run: WireRun, plan: TimingPlan, share: float) -> None:
+    def __init__(self, gpu: Gpu, run: WireRun, plan: TimingPlan, memory: float) -> None:
+        """``memory``: bytes of the device that its buffers may take."""
         self.gpu = gpu
         self.run = run
         self.samples: list[float] = []
         self.code = LoadedCode(gpu, run)
         self._graph: int | None = None
-        self._begin, self._end = cuda.Event(), cuda.Event()
+        with staged("allocate"):
+            self._begin, self._end = cuda.Event(), cuda.Event()
         size = sum(b.nbytes for b in run.buffers if not b.symbol)
         wanted = math.ceil(CACHE_FACTOR * gpu.l2_bytes / size) if plan.cold and size else 1
-        affordable = int(share * gpu.free_bytes() / max(1, size))
+        affordable = int(memory / max(1, size))
         self.flushes = plan.cold and (wanted > MAX_SETS or affordable < 2)
         count = 1 if self.flushes else max(2 if plan.cold else 1, min(wanted, affordable, MAX_SETS))
         self.restores = [b.name for b in run.buffers if b.writable and b.data is not None and not b.symbol]
@@ -218,13 +220,17 @@ def measure(gpu: Gpu, runs: list[WireRun], plan: TimingPlan, text: Callable[[], 
     arrays: list[Any] = []
     current = 0
     try:
+        with staged("allocate"):
+            share = 0.6 * gpu.free_bytes() / len(runs)  # the same for all, whatever the first ones take
         for current, run in enumerate(runs):
             try:
-                timed[current] = _Timed(gpu, run, plan, 0.6 / len(runs))
+                timed[current] = _Timed(gpu, run, plan, share)
                 timed[current].prepare()
             except CudaError as error:
                 entries[current] = _error(error, text())
-                timed.pop(current, None)
+                failed = timed.pop(current, None)
+                if failed is not None and error.code not in STICKY:
+                    failed.close()
                 if error.code in STICKY:
                     return Result({"status": "measured", "trials": entries}, spent=True)
         for current in _rounds(timed, plan):
@@ -237,7 +243,8 @@ def measure(gpu: Gpu, runs: list[WireRun], plan: TimingPlan, text: Callable[[], 
                 "method": trial.method,
                 "outputs": [],
             }
-            outputs = trial.outputs()
+            with staged("read"):
+                outputs = trial.outputs()
             named = [b.name for b in trial.run.buffers if b.writable]
             entries[number]["outputs"] = [{"name": n, "nbytes": a.nbytes} for n, a in zip(named, outputs, strict=True)]
             arrays.extend(outputs)
