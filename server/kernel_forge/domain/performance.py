@@ -23,7 +23,8 @@ class Attained:
 
     Attributes:
         bytes_per_second: compulsory traffic over time.
-        bandwidth_share: of the device's copy bandwidth, as a fraction; above 1 where data came from a cache.
+        bandwidth_share: of the device's copy bandwidth, as a fraction; above 1 where data came from a cache, or
+            where much more is read than written.
         operations_per_second: operations of the reference over time; None where they could not be counted.
         arithmetic_share: of the peak of ``arithmetic``, as a fraction.
         arithmetic: which peak that is, e.g. ``float32``.

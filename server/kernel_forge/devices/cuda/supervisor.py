@@ -1,6 +1,7 @@
 """Owning GPU workers: start, handshake, heartbeat, one job at a time, and a fresh one after every loss."""
 
 import contextlib
+import math
 import os
 import queue
 import signal
@@ -52,7 +53,8 @@ class Lost:
 class Worker:
     """One worker process. Not for several threads at once, except :meth:`kill`.
 
-    ``farewell``: seconds that it has to end by itself where we end it, for a tool around it that reports then.
+    ``farewell``: seconds that it has to end by itself where we end it, for a tool around it that reports then. Such a
+    tool can hold up all of the worker's threads, so its silence means nothing: the time limit of a job alone counts.
 
     Raises:
         WorkerUnavailable: see there; no process is left.
@@ -61,6 +63,7 @@ class Worker:
     def __init__(self, command: Sequence[str], farewell: float = 0.0) -> None:
         self._command = command
         self._farewell = farewell
+        self._silence_limit = math.inf if farewell else SILENCE_LIMIT
         try:
             self._process = _starter.submit(_start, command).result()
         except OSError as error:
@@ -131,7 +134,7 @@ class Worker:
                 now = time.monotonic()
                 if now >= deadline:
                     return Lost(f"no answer within {time_limit:g} s", timed_out=True)
-                if now - self._heard > SILENCE_LIMIT:
+                if now - self._heard > self._silence_limit:
                     return Lost(f"nothing heard from the worker for {SILENCE_LIMIT:g} s")
                 continue
             if frame is None:
@@ -160,7 +163,7 @@ class Worker:
 
     def _ping(self) -> None:
         while not self._ended.wait(BEAT_SECONDS):
-            if time.monotonic() - self._heard > SILENCE_LIMIT:
+            if time.monotonic() - self._heard > self._silence_limit:
                 self._process.kill()  # whoever writes a job to it would wait for ever
                 return
             # A job that is being written keeps the worker informed by itself.
