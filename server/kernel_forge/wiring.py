@@ -2,14 +2,35 @@
 
 import argparse
 import os
-from collections.abc import Callable
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from kernel_forge.domain.errors import DeviceUnavailable
 from kernel_forge.ports import Device
 
-DEVICE_NAMES = ("emulator", "cuda")
+if TYPE_CHECKING:
+    from kernel_forge.devices.settings import GpuSettings
+
+
+def config_file() -> Path:
+    """The user's configuration: ``KERNEL_FORGE_CONFIG``, else ``kernel-forge/config.toml`` in the user's folder."""
+    named = os.environ.get("KERNEL_FORGE_CONFIG")
+    if named:
+        return Path(named)
+    root = os.environ.get("XDG_CONFIG_HOME")
+    return (Path(root) if root else Path.home() / ".config") / "kernel-forge" / "config.toml"
+
+
+def device_names() -> tuple[str, ...]:
+    """The devices that can be named: those of this machine, and those of the user's configuration.
+
+    Raises:
+        UsageError: the configuration cannot be read.
+    """
+    from kernel_forge.devices.settings import read_gpu_settings
+
+    return ("emulator", "cuda", *read_gpu_settings(config_file()))
 
 
 def cache_folder() -> Path:
@@ -23,17 +44,24 @@ def cache_folder() -> Path:
 
 @cache
 def device(name: str) -> Device:
-    """The device of that name; ``auto`` is the best one that is usable.
+    """The device of that name; ``auto`` is the emulator, ``cuda:1`` a further GPU of this machine.
 
     Raises:
         DeviceUnavailable: there is no device of that name.
+        UsageError: the user's configuration cannot be read.
     """
-    makers: dict[str, Callable[[], Device]] = {"emulator": _emulator, "cuda": _cuda}
-    if name == "auto":
-        return device("emulator")
-    if name not in makers:
-        raise DeviceUnavailable(f"there is no device {name}; devices are {', '.join(DEVICE_NAMES)}, or auto")
-    return makers[name]()
+    from kernel_forge.devices.settings import GpuSettings, read_gpu_settings
+
+    if name in ("auto", "emulator"):
+        return _emulator() if name == "emulator" else device("emulator")
+    kind, _, number = name.partition(":")
+    if kind == "cuda" and (not number or number.isdecimal()):
+        return _gpu(name, GpuSettings(gpu=int(number or 0)))
+    configured = read_gpu_settings(config_file())
+    if name not in configured:
+        known = ", ".join(("emulator", "cuda", *configured))
+        raise DeviceUnavailable(f"there is no device {name}; devices are {known}, or auto ({config_file()} adds more)")
+    return _gpu(name, configured[name])
 
 
 def _emulator() -> Device:
@@ -42,10 +70,13 @@ def _emulator() -> Device:
     return EmulatorDevice(cache_folder(), _host_ranges)
 
 
-def _cuda() -> Device:
+def _gpu(name: str, settings: "GpuSettings") -> Device:
+    from kernel_forge.devices.compilers.gpu.compiler import GpuCompiler
     from kernel_forge.devices.cuda import CudaDevice, local_worker
 
-    return CudaDevice("cuda", cache_folder(), local_worker(0), _host_ranges)
+    command = settings.command or local_worker(settings.gpu)
+    compiler = GpuCompiler(settings.compiler or "auto")
+    return CudaDevice(name, cache_folder(), command, _host_ranges, compiler)
 
 
 def _host_ranges(text: str) -> tuple[tuple[int, int], ...]:

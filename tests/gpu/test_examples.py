@@ -40,6 +40,23 @@ def test_an_example_is_verified_here_too(gpu: CudaDevice, path: Path) -> None:
         assert verdict.basis.startswith("measured on ")
 
 
+def test_a_remote_gpu_is_a_worker_behind_a_command(
+    gpu: CudaDevice, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A local pipe in place of ssh."""
+    config = tmp_path / "config.toml"
+    words = f"cat | {sys.executable} -P -m kernel_forge worker --gpu 0 | cat"
+    config.write_text(f"[devices.far]\ncommand = ['sh', '-c', '{words}']\n")
+    monkeypatch.setenv("KERNEL_FORGE_CONFIG", str(config))
+    path = KERNELS / "saxpy.cu"
+    far = wiring.device("far")
+    report = verify_file(VerifyRequest(str(path), path.read_text(), device="far"), far, lambda _: None)
+    assert isinstance(report.verdicts[0].outcome, Passed), report.verdicts[0]
+    assert report.verdicts[0].device == "far"
+    assert isinstance(far, CudaDevice)
+    far.close()
+
+
 def command(*words: str) -> Any:
     done = subprocess.run(
         [sys.executable, "-m", "kernel_forge", *words, "--json"], capture_output=True, text=True, check=False

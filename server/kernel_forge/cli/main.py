@@ -11,12 +11,11 @@ from kernel_forge.ports import Device
 
 GOOD, FAILED, WRONG_USE, UNAVAILABLE, FAULT, INTERRUPTED = 0, 1, 2, 3, 70, 130
 FindDevice = Callable[[str], Device]
+DeviceNames = Callable[[], Sequence[str]]
 ServeEditor = Callable[[tuple[str, int] | None], None]
 
 
-def run(
-    arguments: Sequence[str], find_device: FindDevice, device_names: Sequence[str], serve_editor: ServeEditor
-) -> int:
+def run(arguments: Sequence[str], find_device: FindDevice, device_names: DeviceNames, serve_editor: ServeEditor) -> int:
     """Run one command and return its exit code."""
     prepare_streams()
     try:
@@ -48,7 +47,7 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace | int:
 
 
 def _dispatch(
-    options: argparse.Namespace, find_device: FindDevice, device_names: Sequence[str], serve_editor: ServeEditor
+    options: argparse.Namespace, find_device: FindDevice, device_names: DeviceNames, serve_editor: ServeEditor
 ) -> int:
     match options.command:
         case "verify":
@@ -62,7 +61,7 @@ def _dispatch(
         case "devices":
             from kernel_forge.cli.devices import devices_command
 
-            return devices_command(options, [find_device(name) for name in device_names])
+            return devices_command(options, [find_device(name) for name in device_names()])
         case "spec":
             from kernel_forge.cli.spec import spec_command
 
