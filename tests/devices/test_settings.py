@@ -60,7 +60,7 @@ def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
 
 
 def test_a_named_device_runs_its_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A pipe in place of ssh: what the worker at its other end says comes back (that it has no GPU 97, or no PyCUDA)."""
+    """A pipe in place of ssh: what the worker at its other end says comes back: no GPU 97, or no PyCUDA."""
     script = f"exec {sys.executable} -P -m kernel_forge worker --gpu 97"
     text = f"[devices.piped]\ncommand = ['sh', '-c', '{script}']\n"
     monkeypatch.setenv("KERNEL_FORGE_CONFIG", str(write(tmp_path, text)))
