@@ -121,9 +121,7 @@ def test_a_copy_is_whole_only_where_every_include_names_its_file(tmp_path: Path,
         ("#define HAS __has_include(<opt.h>)", "#define HAS 1                     "),
     ],
 )
-def test_whether_a_header_of_the_project_exists_is_part_of_the_text(
-    tmp_path: Path, question: str, answer: str
-) -> None:
+def test_whether_a_header_of_the_project_exists_is_part_of_the_text(tmp_path: Path, question: str, answer: str) -> None:
     """So a header that appears or goes makes another artifact. The compilers look beside the copies."""
     absent = tree(tmp_path / "m.cu", f"{question}\n", tmp_path / "include")
     write(tmp_path / "include" / "opt.h", "")
