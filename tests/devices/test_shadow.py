@@ -111,3 +111,37 @@ def test_a_copy_is_whole_only_where_every_include_names_its_file(tmp_path: Path,
     write(tmp_path / "outer.h", text)
     assert tree(tmp_path / "m.cu", text).is_whole is whole
     assert tree(tmp_path / "m.cu", '#include "outer.h"\n').is_whole is whole
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ('#if __has_include("opt.h")', "#if 1                     "),
+        ('#  elif defined(X) && __has_include( "opt.h" )', "#  elif defined(X) && 1                       "),
+        ("#define HAS __has_include(<opt.h>)", "#define HAS 1                     "),
+    ],
+)
+def test_whether_a_header_of_the_project_exists_is_part_of_the_text(tmp_path: Path, question: str, answer: str) -> None:
+    """So a header that appears or goes makes another artifact. The compilers look beside the copies."""
+    absent = tree(tmp_path / "m.cu", f"{question}\n", tmp_path / "include")
+    write(tmp_path / "include" / "opt.h", "")
+    present = tree(tmp_path / "m.cu", f"{question}\n", tmp_path / "include")
+    assert absent.is_whole and present.is_whole
+    for before, after in ((absent.files, present.files), (absent.device_files, present.device_files)):
+        assert before["0_m.cu"].split("\n")[1] == question
+        assert after["0_m.cu"].split("\n")[1] == answer
+    assert present.sources[f"{tmp_path}/m.cu"].text == f"{question}\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "whole"),
+    [
+        ("#ifdef __has_include\n#endif\n", True),
+        ('#if defined(__has_include) && __has_include("a.h")\n#endif\n', True),
+        ("#define HAS(x) __has_include(x)\n", False),
+        ("#if __has_include_next(<a.h>)\n#endif\n", False),
+        ("#if __has_include \\\n (NAME)\n#endif\n", False),
+    ],
+)
+def test_a_copy_is_whole_only_where_every_question_names_its_file(tmp_path: Path, text: str, whole: bool) -> None:
+    assert tree(tmp_path / "m.cu", text).is_whole is whole

@@ -1,4 +1,4 @@
-"""The include directives of a C++ text: asked about one by one, and replaced on their lines."""
+"""The directives of a C++ text that depend on which files there are: asked about, and replaced on their lines."""
 
 import re
 from collections.abc import Callable
@@ -8,12 +8,17 @@ from kernel_forge.devices.lexer import breaks, lex
 IncludeHook = Callable[[str, bool, int], str | None]
 """``(name, quoted, zero-based line)`` of an include -> replacement of the directive, or None to leave it."""
 
+Exists = Callable[[str, bool], bool]
+"""``(name, quoted)`` of a header -> whether it is a file of the project."""
+
 BLANK = r"(?:\s|/\*(?:[^*]|\*(?!/))*\*/)*"
 """What may stand between the words of a directive."""
 
 _INCLUDE = re.compile(rf'^{BLANK}#{BLANK}include{BLANK}(?:"(?P<quoted>[^"\n]+)"|<(?P<angle>[^>\n]+)>)')
 
 _COMPUTED = re.compile(rf'^{BLANK}#{BLANK}include(?:_next\b|\b(?!{BLANK}["<]))')
+_HAS_INCLUDE = re.compile(r'\b__has_include[ \t]*\([ \t]*(?:"(?P<quoted>[^"\n]+)"|<(?P<angle>[^>\n]+)>)[ \t]*\)')
+_ASKS_OTHERWISE = re.compile(r"\b__has_include_next\b|\b__has_include(?:\s|\\\r?\n)*\(")
 _MAY_BE_COMPUTED = re.compile(r'\binclude(?:_next\b|\b(?!\s*["<]))')
 
 
@@ -22,6 +27,29 @@ def has_computed_includes(text: str) -> bool:
     if _MAY_BE_COMPUTED.search(text) is None:
         return False
     return any(token.kind == "directive" and _COMPUTED.match(token.text) for token in lex(text))
+
+
+def answer_has_include(text: str, exists: Exists) -> tuple[str, bool]:
+    """``text`` with 1 for each ``__has_include`` of a file of the project, and whether that answers all of them.
+
+    Every character stays in its place. What does not exist stays for the compiler, which also knows its own headers.
+    """
+    if "__has_include" not in text:
+        return text, True
+    answered = True
+
+    def answer(question: re.Match[str]) -> str:
+        found = exists(question["quoted"] or question["angle"], question["quoted"] is not None)
+        return "1".ljust(len(question.group())) if found else question.group()
+
+    pieces = []
+    for token in lex(text):
+        piece = token.text
+        if token.kind == "directive":
+            answered = answered and _ASKS_OTHERWISE.search(_HAS_INCLUDE.sub("", piece)) is None
+            piece = _HAS_INCLUDE.sub(answer, piece)
+        pieces.append(piece)
+    return "".join(pieces), answered
 
 
 def replace_includes(text: str, on_include: IncludeHook) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from kernel_forge.devices.compilers.messages import UserFile
-from kernel_forge.devices.includes import IncludeHook, has_computed_includes, replace_includes
+from kernel_forge.devices.includes import IncludeHook, answer_has_include, has_computed_includes, replace_includes
 from kernel_forge.domain.text import Location, Range
 
 Translator = Callable[[str, IncludeHook], str]
@@ -81,7 +81,14 @@ def shadow_sources(
         # A byte order mark would stand in the middle of the text that is compiled.
         blanked = _blank(content, host_code(content)).removeprefix("\ufeff")
         tree.sources[str(original)] = UserFile(shown, blanked)
-        tree.is_whole = tree.is_whole and not has_computed_includes(blanked)
+
+        def exists(header: str, quoted: bool) -> bool:
+            found = _find(header, quoted, original, include_dirs)
+            return found is not None and not is_ours(found)
+
+        # Beside the copies there are other files than beside the user's, and what exists belongs to the key.
+        blanked, answered = answer_has_include(blanked, exists)
+        tree.is_whole = tree.is_whole and answered and not has_computed_includes(blanked)
         local: dict[int, str] = {}  # line -> the directive for the local header that is included there
 
         def on_include(header: str, quoted: bool, line: int) -> str | None:

@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -207,6 +208,36 @@ def test_damage_on_disk_is_mended(shared: EmulatorDevice) -> None:
         assert isinstance(run(shared, asked), Ran), file
     (folder / META_FILE).unlink()
     assert isinstance(run(shared, asked), Ran)
+
+
+@needs_compiler
+@pytest.mark.parametrize(
+    ("part", "damage"),
+    [
+        ("kf_cuda.h.[gp]ch", lambda whole: whole[: len(whole) // 2]),
+        ("order.o", lambda whole: whole[:100]),
+        ("watch.o", lambda whole: bytes(len(whole))),
+    ],
+)
+def test_a_damaged_part_of_the_toolchain_is_built_anew(
+    shared: EmulatorDevice, part: str, damage: Callable[[bytes], bytes]
+) -> None:
+    """It is never taken for something that the kernel does."""
+    assert shared.prepare() is None and shared.toolchain is not None
+    (file,) = shared.toolchain.folder.rglob(part)
+    whole = file.read_bytes()
+    file.write_bytes(damage(whole))
+    assert isinstance(run(shared, request(f"/* {part} */ y[threadIdx.x] = 4;")), Ran)
+    assert abs(file.stat().st_size - len(whole)) < 1000 and file.read_bytes() != damage(whole)
+
+
+@needs_compiler
+def test_an_intact_part_is_not_built_again(shared: EmulatorDevice) -> None:
+    assert shared.prepare() is None and shared.toolchain is not None
+    before = {p: p.stat().st_mtime_ns for p in shared.toolchain.folder.rglob("*")}
+    assert isinstance(shared.compile(request("no_such_name();")), CompileFailed)
+    assert not shared.toolchain.mend()
+    assert {p: p.stat().st_mtime_ns for p in shared.toolchain.folder.rglob("*")} == before
 
 
 # Places

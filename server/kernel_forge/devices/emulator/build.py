@@ -38,6 +38,11 @@ class Refused:
     messages: tuple[CompilerMessage, ...]
     timed_out: bool = False
 
+    @property
+    def is_about_the_code(self) -> bool:
+        """Whether every error has a place in the user's files."""
+        return all(m.location is not None for m in self.messages if m.severity == "error")
+
 
 def build(
     request: CompileRequest, tree: Translation, toolchain: Toolchain, cache: ArtifactCache, key: str
@@ -47,14 +52,14 @@ def build(
     Raises:
         BuildError: the emulator's own parts do not build with this compiler.
     """
-    objects = toolchain.runtime_objects()
-    prelude = toolchain.prelude_flags(_standard(request))
     try:
         folder = cache.build_folder()
     except OSError as error:
         raise unusable_cache(cache.root, error) from error
     try:
-        refused = _compile(request, tree, toolchain, (*prelude, *_include_flags(request)), objects, folder)
+        refused = _compile(request, tree, toolchain, folder)
+        if refused is not None and not refused.is_about_the_code and toolchain.mend():
+            refused = _compile(request, tree, toolchain, folder)
         if refused is not None:
             return refused
         for name in [*tree.files, "kernel.o"]:
@@ -72,10 +77,10 @@ def _compile(
     request: CompileRequest,
     tree: Translation,
     toolchain: Toolchain,
-    flags: tuple[str, ...],
-    objects: list[Path],
     folder: Path,
 ) -> Refused | None:
+    objects = toolchain.runtime_objects()
+    flags = (*toolchain.prelude_flags(_standard(request)), *_include_flags(request))
     main = next(iter(tree.files))
     for name, text in tree.files.items():
         whole = _preamble(request) + text + _entry_code(request, tree) if name == main else text

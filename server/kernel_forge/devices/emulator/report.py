@@ -46,6 +46,8 @@ class ReportReader:
                 need = event["alignment"]
                 message = f"the address {event['address']} is not a multiple of {need}, as this access needs"
                 return MemoryFault("misaligned", message, here, thread)
+            case "conversion" | "shift" as kind:
+                return Unavailable(_undefined(kind, event["value"], event["type"]), here)
             case "barrier-divergence":
                 return self._divergence(event, "barrier", "threads of one block wait at different barriers")
             case "deadlock":
@@ -145,6 +147,19 @@ class ReportReader:
         if found is None or file is None:
             return None
         return Location(file.path, token_range(file.text, found[1] - 1, None))
+
+
+def _undefined(operation: str, value: str, integer: str) -> str:
+    """Why the result of an operation is not a GPU's, and how to write one that has the same result everywhere."""
+    if operation == "shift":
+        return (
+            f"a shift of {integer} by {value}: C++ leaves the result open, a GPU shifts every bit out, the emulator "
+            "does not; test the count first"
+        )
+    return (
+        f"the value {value} is out of the range of {integer}: C++ leaves the result open, a GPU saturates to 32 or 64 "
+        "bits, the emulator does not; clamp the value first, or say what is meant by __float2int_rz or its like"
+    )
 
 
 def _where(offset: int, size: int) -> str:

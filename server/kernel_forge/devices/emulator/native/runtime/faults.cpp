@@ -1,4 +1,4 @@
-// Signals: accesses that fault, and the sanitizer's calls for those that are misaligned.
+// Signals: accesses that fault.
 #include <signal.h>
 #include <sys/mman.h>
 #include <ucontext.h>
@@ -118,47 +118,3 @@ void give_signal_stack() {
 }
 
 }  // namespace kf
-
-// ---- misaligned accesses: the compiler calls these (-fsanitize=alignment, no recovery) ------------------
-namespace {
-struct SourcePlace {
-  const char* file;
-  unsigned line, column;
-};
-struct TypeMismatch {
-  SourcePlace place;
-  const void* type;
-  unsigned char log_alignment, kind;
-};
-
-[[noreturn]] void misaligned(const SourcePlace& place, uintptr_t address, unsigned long long alignment) {
-  kf::claim_end();
-  kf::Line line("misaligned");
-  line.text("file", place.file).number("line", place.line).number("column", place.column);
-  line.address("address", reinterpret_cast<void*>(address)).number("alignment", static_cast<long long>(alignment));
-  line.thread(kf_block_idx, kf_thread_idx).write();
-  kf::end_run();
-}
-}  // namespace
-
-extern "C" {
-void __ubsan_handle_type_mismatch_v1_abort(TypeMismatch* data, uintptr_t address) {
-  misaligned(data->place, address, 1ull << data->log_alignment);
-}
-void __ubsan_handle_type_mismatch_v1(TypeMismatch* data, uintptr_t address) {
-  misaligned(data->place, address, 1ull << data->log_alignment);
-}
-struct AlignmentAssumption {
-  SourcePlace place;
-  SourcePlace assumed;
-  const void* type;
-};
-void __ubsan_handle_alignment_assumption_abort(AlignmentAssumption* data, uintptr_t address, uintptr_t alignment,
-                                               uintptr_t) {
-  misaligned(data->place, address, alignment);
-}
-void __ubsan_handle_alignment_assumption(AlignmentAssumption* data, uintptr_t address, uintptr_t alignment,
-                                         uintptr_t) {
-  misaligned(data->place, address, alignment);
-}
-}
