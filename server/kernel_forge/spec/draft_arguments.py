@@ -1,0 +1,137 @@
+"""Shapes, roles and contents of a drafted block's arguments, as the body treats them."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+from kernel_forge.domain.dtypes import DType
+from kernel_forge.source import Kernel, Param
+from kernel_forge.spec import gaps
+from kernel_forge.spec.draft_guards import Guards
+from kernel_forge.spec.draft_shapes import Shape, ShapeReader, text_of
+from kernel_forge.spec.index_polynomial import polynomial
+from kernel_forge.spec.kernel_code import KernelCode, accesses
+from kernel_forge.spec.numpy_expression import python_name
+
+_ATOMIC = r"\batomic\w+\s*\(\s*&?\s*"
+
+
+@dataclass(frozen=True)
+class ArgumentDraft:
+    """What the draft says of pointers; ``said`` are the references that were read off the code."""
+
+    kernel: Kernel
+    code: KernelCode
+    reader: ShapeReader
+    outputs: list[Param]
+    said: dict[str, str]
+
+    def shape(self, param: Param) -> tuple[str, ...]:
+        """Extents in scalars, or a gap."""
+        shape = self._shapes.get(param.name)
+        texts = [text_of(e) for e in shape.extents] if shape is not None else [None]
+        if shape is None or None in texts:
+            return (gaps.SHAPE,)
+        last = shape.extents[-1].times(polynomial(str(param.lanes)) or shape.extents[-1])
+        found = [t for t in (*texts[:-1], text_of(last)) if t is not None]
+        return tuple(found)
+
+    @cached_property
+    def _shapes(self) -> dict[str, Shape]:
+        pointers = [p.name for p in self.kernel.params if p.is_pointer]
+        return {name: s for name in pointers if (s := self.reader.shape(name)) is not None}
+
+    @property
+    def where(self) -> list[str]:
+        """What the sizes must satisfy for the shapes to be right."""
+        return sorted({w for s in self._shapes.values() for w in s.where})
+
+    def role(self, param: Param) -> str:
+        """``out`` where the kernel plainly writes every element and reads none; else its old contents matter."""
+        name = re.escape(param.name)
+        if any(re.search(rf"\b{python_name(param.name)}\b", text) for text in self.said.values()):
+            return "inout"
+        if self.said:
+            return "out"
+        stores = [s for s in self.code.stores if s.place.array == param.name]
+        is_counted = re.search(rf"{_ATOMIC}{name}\b", self.code.text) is not None
+        derefs = re.findall(rf"\*\s*{name}\s*=(?!=)", self.code.text)
+        if not stores and not is_counted and not derefs:
+            return "in" if self._is_only_read(param) else "inout"
+        is_read = bool(self.code.loads(param.name)) or re.search(rf"\*\s*{name}\s*[-+*/]=", self.code.text)
+        shape = self._shapes.get(param.name)
+        is_whole = shape is not None and not any(">=" in w for w in shape.where)
+        everywhere = self.code.is_readable and self.code.goes_everywhere(tuple(self.reader.names))
+        return "out" if is_whole and everywhere and not is_read and not is_counted else "inout"
+
+    def _is_only_read(self, param: Param) -> bool:
+        uses = len(re.findall(rf"(?<![\w.]){re.escape(param.name)}\b", self.code.text))
+        return self.code.is_readable and uses == len(list(accesses(self.code.text, param.name)))
+
+    def contents(self, param: Param) -> str | None:
+        """TOML of ``init`` for integers that other arrays are indexed by; None where any contents do."""
+        if param.dtype is None or param.dtype.is_float:
+            return None
+        targets = list(self._indexed_by(param.name))
+        if not targets:
+            return None
+        limits = {self._extent(t) for t in targets}
+        limit = limits.pop() if len(limits) == 1 else None
+        if limit is None:
+            return f'"{gaps.CONTENTS}"'
+        if param.dtype is DType.UINT8 and limit == "256":
+            return None
+        high = limit if limit.isdigit() else f'"{limit}"'
+        return f'{{ kind = "integers", low = 0, high = {high} }}'
+
+    def _indexed_by(self, pointer: str) -> Iterator[str | None]:
+        """Arrays with an index that is an element of ``pointer``; None for any other use of one as an index."""
+        inside = rf"(?<![\w.]){re.escape(pointer)}\s*\["
+        for name in dict.fromkeys(re.findall(r"\b([A-Za-z_]\w*)\s*\[", self.code.text)):
+            for access in accesses(self.code.text, name):
+                index = self.code.expand(access.indices[0]) if access.indices else ""
+                if name != pointer and re.search(inside, index):
+                    is_it = re.fullmatch(rf"[\s(]*{re.escape(pointer)}\s*\[[^\]]*\][\s)]*", _uncast(index))
+                    yield name if is_it and len(access.indices) == 1 else None
+        if any(re.search(inside, self.code.expand(part)) for loop in self.code.loops for part in (loop.start, loop.condition)):
+            yield None
+
+    def _extent(self, array: str | None) -> str | None:
+        if array is None:
+            return None
+        declared = re.search(rf"__shared__\s+[\w\s]+?\b{re.escape(array)}\s*\[\s*(\w+)\s*\]\s*[;,]", self.code.text)
+        if declared is not None:
+            return declared[1]
+        shape = self._shapes.get(array)
+        return text_of(shape.extents[0]) if shape is not None and len(shape.extents) == 1 else None
+
+
+def _uncast(text: str) -> str:
+    return re.sub(r"\(\s*(?:int|unsigned|unsigned int|size_t|long)\s*\)", "", text)
+
+
+def counted(code: KernelCode, guards: Guards) -> frozenset[str]:
+    """Names that indices are compared with or multiplied by: sizes, whatever they are called."""
+    found = {a for g in guards.all for a in g.limit.atoms}
+    for name in code.pointers:
+        for access in accesses(code.text, name):
+            index = code.index(access.indices[0])
+            found |= {a for m, _ in (index.terms if index is not None else ()) if len(m) > 1 for a in m}
+    return frozenset(n for a in found for n in re.findall(r"[A-Za-z_]\w*", a))
+
+
+def fitting(case: dict[str, int], where: list[str]) -> dict[str, int]:
+    """``case`` with its sizes changed so that they satisfy constraints of the forms that drafts have."""
+    case = dict(case)
+    for text in (*where, *where):
+        multiple = re.fullmatch(r"(\w+) % (\d+) == 0", text)
+        least = re.fullmatch(r"(\w+) >= (\w+)", text)
+        most = re.fullmatch(r"(\w+) <= (\d+)", text)
+        if multiple is not None and multiple[1] in case:
+            case[multiple[1]] = -(-case[multiple[1]] // int(multiple[2])) * int(multiple[2])
+        elif least is not None and {least[1], least[2]} <= set(case) and case[least[1]] < case[least[2]]:
+            case[least[1]] = case[least[2]] + 5
+        elif most is not None and most[1] in case:
+            case[most[1]] = min(case[most[1]], int(most[2]))
+    return case
