@@ -221,9 +221,7 @@ void sum(const float* x, float* partial, int n) {{
   k<<<blocks, threads, threads * sizeof(float)>>>(x, partial, n);
 }}
 """,
-        {
-            "reference.partial": "np.sum(np.pad(x, (0, -n % 256)).reshape(-1, 4, 64), axis=(0, 2))"
-        },
+        {"reference.partial": "np.sum(np.pad(x, (0, -n % 256)).reshape(-1, 4, 64), axis=(0, 2))"},
     ),
     "block sums, blocks from the size": (
         f"""\
@@ -425,7 +423,7 @@ __global__ void k(const int* x, int* y, int n, int shift) {
   if (i < n) y[i] = x[i] >> shift;
 }
 """,
-        {"reference.y": "x >> shift", "args.shift": "3"},
+        {"args.shift": "3"},
     ),
     "sum of products by half": (
         """\
@@ -453,10 +451,10 @@ __global__ void k(const float* u, float* v, int m) {
         """\
 __global__ void k(const float* x, float* y, int rows, int width) {
   int r = blockIdx.x, c = threadIdx.x;
-  if (c < width) y[r * width + c] = expf(x[r * width + c]);
+  if (c < width) y[r * width + c] = tanhf(x[r * width + c]);
 }
 void run(const float* x, float* y, int rows, int width) { k<<<rows, width>>>(x, y, rows, width); }
 """,
-        {"reference.y": "np.exp(x)"},
+        {"reference.y": "np.tanh(x)"},
     ),
 }

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 from kernel_forge.domain.errors import ExpressionError
 from kernel_forge.domain.expression import Expression
-from kernel_forge.source import LaunchSite, SourceFile
+from kernel_forge.source import Constant, LaunchSite, Macro, SourceFile
 from kernel_forge.source.scalar_types import element_type
 from kernel_forge.spec.brackets import split_arguments
 
@@ -130,7 +130,8 @@ def _scope(site: LaunchSite, source: SourceFile) -> str:
 
 def host_constant(text: str, site: LaunchSite, source: SourceFile) -> int | None:
     """The number that ``text`` is in the launching function; None where it is not the same every time."""
-    names = {c.name: c.value for c in (*source.macros, *source.constants) if c.value.strip().isdigit()}
+    constants: tuple[Macro | Constant, ...] = (*source.macros, *source.constants)
+    names = {c.name: c.value for c in constants if c.value.strip().isdigit()}
     expression = with_locals(text, site, source, names)
     if expression is None or expression.names:
         return None

@@ -14,9 +14,9 @@ from kernel_forge.domain.errors import UsageError
 from kernel_forge.domain.spec import BLOCK_MARKER
 from kernel_forge.domain.text import Position, Range, TextEdit, line_end
 from kernel_forge.source import Kernel, Param, SourceFile
-from kernel_forge.spec.body_reading import GridReading, read_elementwise, read_grid, read_row_reduction
 from kernel_forge.spec import gaps
-from kernel_forge.spec.draft_arguments import ArgumentDraft, counted, fitting
+from kernel_forge.spec.body_reading import GridReading, read_elementwise, read_grid, read_row_reduction
+from kernel_forge.spec.draft_arguments import ArgumentDraft, counted, fitting, refuse_structures
 from kernel_forge.spec.draft_constants import constants_in, kernel_text, known_constants, plain_body
 from kernel_forge.spec.draft_guards import Guards
 from kernel_forge.spec.draft_launch import LaunchDraft
@@ -53,25 +53,8 @@ def draft_block(source: SourceFile, kernel_name: str) -> Draft:
     if kernel is None:
         known = ", ".join(k.name for k in source.kernels) or "none"
         raise UsageError(f"the file has no kernel {kernel_name} with a body (it has: {known})")
-    _refuse_what_cannot_be_made(source, kernel)
+    refuse_structures(source, kernel)
     return _Drafter(source, kernel).draft()
-
-
-def _refuse_what_cannot_be_made(source: SourceFile, kernel: Kernel) -> None:
-    for param in kernel.params:
-        if param.unsupported is not None and not _may_be_named(source, param):
-            place = param.range.start
-            raise UsageError(
-                f"{source.path}:{place.line + 1}:{place.column + 1}: no block can be drafted for {kernel.name}: parameter "
-                f"{param.name} cannot be made: {param.unsupported}"
-            )
-
-
-def _may_be_named(source: SourceFile, param: Param) -> bool:
-    """Whether a parameter may point to numbers of a type that a header defines: the block can say of which."""
-    words = re.findall(r"[A-Za-z_]\w*", param.type_text)
-    is_structure = any(re.search(rf"\b(?:struct|class|union|enum)\s+{w}\b|\}}\s*{w}\s*;", source.text) for w in words)
-    return param.is_pointer and param.type_text.count("*") == 1 and not is_structure
 
 
 _READERS = (
@@ -101,9 +84,7 @@ class _Drafter:
         self.values = [p for p in scalars if p.name not in self.sizes]
         self.outputs = [p for p in self.pointers if not p.is_const] or self.pointers[-1:]
         self.grid: GridReading | None = None
-        self.launch = LaunchDraft(
-            source, kernel, self.code, guards, self.sizes, self.macros, self.text, constants
-        )
+        self.launch = LaunchDraft(source, kernel, self.code, guards, self.sizes, self.macros, self.text, constants)
         self.reading: Reading | None = None
         self.said: dict[str, str] = {}
         self.is_integer = any(p.dtype is not None and not p.dtype.is_float for p in self.pointers)

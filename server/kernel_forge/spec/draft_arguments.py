@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from kernel_forge.domain.dtypes import DType
-from kernel_forge.source import Kernel, Param
+from kernel_forge.domain.errors import UsageError
+from kernel_forge.source import Kernel, Param, SourceFile
 from kernel_forge.spec import gaps
 from kernel_forge.spec.draft_guards import Guards
 from kernel_forge.spec.draft_shapes import Shape, ShapeReader, text_of
@@ -94,7 +95,11 @@ class ArgumentDraft:
                 if name != pointer and re.search(inside, index):
                     is_it = re.fullmatch(rf"[\s(]*{re.escape(pointer)}\s*\[[^\]]*\][\s)]*", _uncast(index))
                     yield name if is_it and len(access.indices) == 1 else None
-        if any(re.search(inside, self.code.expand(part)) for loop in self.code.loops for part in (loop.start, loop.condition)):
+        if any(
+            re.search(inside, self.code.expand(part))
+            for loop in self.code.loops
+            for part in (loop.start, loop.condition)
+        ):
             yield None
 
     def _extent(self, array: str | None) -> str | None:
@@ -135,3 +140,25 @@ def fitting(case: dict[str, int], where: list[str]) -> dict[str, int]:
         elif most is not None and most[1] in case:
             case[most[1]] = min(case[most[1]], int(most[2]))
     return case
+
+
+def refuse_structures(source: SourceFile, kernel: Kernel) -> None:
+    """Refuse a kernel that the format has no arguments for.
+
+    Raises:
+        UsageError: a parameter is a structure, a pointer to one or to a pointer, or a vector.
+    """
+    for param in kernel.params:
+        if param.unsupported is not None and not _may_be_named(source, param):
+            place = f"{source.path}:{param.range.start.line + 1}:{param.range.start.column + 1}"
+            raise UsageError(
+                f"{place}: no block can be drafted for {kernel.name}: parameter {param.name} cannot be made: "
+                f"{param.unsupported}"
+            )
+
+
+def _may_be_named(source: SourceFile, param: Param) -> bool:
+    """Whether a parameter may point to numbers of a type that a header defines: the block can say of which."""
+    words = re.findall(r"[A-Za-z_]\w*", param.type_text)
+    is_structure = any(re.search(rf"\b(?:struct|class|union|enum)\s+{w}\b|\}}\s*{w}\s*;", source.text) for w in words)
+    return param.is_pointer and param.type_text.count("*") == 1 and not is_structure

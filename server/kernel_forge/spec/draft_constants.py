@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping
 
-from kernel_forge.source import Kernel, LaunchSite, Macro, SourceFile
+from kernel_forge.source import Constant, Kernel, LaunchSite, Macro, SourceFile
 from kernel_forge.spec import gaps
 from kernel_forge.spec.brackets import split_arguments
 from kernel_forge.spec.cpp_expressions import host_constant
@@ -48,12 +48,11 @@ def _is_template_parameter(text: str, site: LaunchSite, source: SourceFile) -> b
     return re.search(rf"\b(?:typename|class)\s+{re.escape(text)}\b", before) is not None
 
 
-def known_constants(
-    source: SourceFile, kernel: Kernel, instance: str, tunables: list[Macro]
-) -> Mapping[str, str]:
+def known_constants(source: SourceFile, kernel: Kernel, instance: str, tunables: list[Macro]) -> Mapping[str, str]:
     """Name -> value of macros, constants and template parameters that are not tunables."""
     kept = {m.name for m in tunables} | {p.name for p in kernel.params}
-    values = {c.name: c.value for c in (*source.macros, *source.constants)}
+    constants: tuple[Macro | Constant, ...] = (*source.macros, *source.constants)
+    values = {c.name: c.value for c in constants}
     inside = instance.partition("<")[2].rpartition(">")[0]
     names = [p.name for p in kernel.template_params if p.kind != "type"]
     values |= {

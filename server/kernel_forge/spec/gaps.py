@@ -52,6 +52,6 @@ def _message(path: Path, text: str) -> str:
         case ["launch", "shared"]:
             return "fill in shared: bytes of dynamic shared memory"
         case ["launch", key]:
-            return f'fill in the {key} of the launch, such as {key} = {"256" if key == "block" else "cdiv(n, 256)"!r}'
+            return f"fill in the {key} of the launch, such as {key} = {'256' if key == 'block' else 'cdiv(n, 256)'!r}"
         case _:
             return "fill in this gap"
