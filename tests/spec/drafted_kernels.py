@@ -457,4 +457,136 @@ void run(const float* x, float* y, int rows, int width) { k<<<rows, width>>>(x, 
 """,
         {"reference.y": "np.tanh(x)"},
     ),
+    "matrix times vector, a block for each row": (
+        f"""\
+__global__ void k(const float* A, const float* v, float* y, int M, int N) {{
+  extern __shared__ float s[];
+  int row = blockIdx.x, t = threadIdx.x;
+  float a = 0;
+  for (int j = t; j < N; j += blockDim.x) a += A[row * N + j] * v[j];
+  s[t] = a;
+  __syncthreads();
+  {TREE}
+  if (t == 0) y[row] = s[0] + 1.f;
+}}
+""",
+        {"reference.y": "A @ v + 1"},
+    ),
+    "sums of 128, a tree of fixed width": (
+        """\
+__global__ void k(const float* x, float* y, int n) {
+  __shared__ float s[128];
+  int t = threadIdx.x;
+  int i = blockIdx.x * 128 + t;
+  s[t] = i < n ? x[i] : 0;
+  __syncthreads();
+  for (int o = 64; o > 0; o >>= 1) { if (t < o) s[t] += s[t + o]; __syncthreads(); }
+  if (t == 0) y[blockIdx.x] = s[0];
+}
+""",
+        {"reference.y": "np.sum(np.pad(x, (0, -n % 128)).reshape(-1, 128), axis=1)"},
+    ),
+    "four dimensions from one index": (
+        """\
+__global__ void k(const float* x, const float* g, float* y, int N, int C, int H, int W) {
+  int idx = blockIdx.x * blockDim.x + threadIdx.x;
+  if (idx >= N * C * H * W) return;
+  int c = (idx / (W * H)) % C;
+  y[idx] = x[idx] * g[c];
+}
+""",
+        {"reference.y": "(x.reshape(N, C, H, W) * g[:, None, None]).reshape(-1)"},
+    ),
+    "warps numbered over the grid": (
+        """\
+__global__ void k(const float* x, float* y, int rows, int cols) {
+  int warp = (blockIdx.x * blockDim.x + threadIdx.x) / 32, lane = threadIdx.x & 31;
+  if (warp >= rows) return;
+  float s = 0;
+  for (int c = lane; c < cols; c += 32) s += x[warp * cols + c];
+  for (int o = 16; o > 0; o >>= 1) s += __shfl_down_sync(0xffffffff, s, o);
+  if (lane == 0) y[warp] = s;
+}
+""",
+        {"reference.y": "np.sum(x, axis=1)"},
+    ),
+    "vectors with increments": (
+        """\
+__global__ void k(const float* x, float* y, int n, int incx, int incy, float a) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) y[i * incy] += a * x[i * incx];
+}
+""",
+        {"reference.y": "np.concatenate([y[:, :1] + a * x[:, :1], y[:, 1:]], axis=1)"},
+    ),
+    "pairs swapped": (
+        """\
+__global__ void k(const float* x, float* y, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) { y[2 * i] = x[2 * i + 1]; y[2 * i + 1] = x[2 * i]; }
+}
+""",
+        {"reference.y": "x[:, ::-1]"},
+    ),
+    "rows and columns of one index": (
+        """\
+__global__ void k(const float* x, const float* b, float* y, int rows, int cols) {
+  int idx = blockIdx.x * blockDim.x + threadIdx.x;
+  int r = idx / cols, c = idx % cols;
+  if (r < rows) y[r * cols + c] = x[idx] + b[c];
+}
+""",
+        {"reference.y": "x.reshape(rows, cols) + b"},
+    ),
+    "rows in a loop over blocks": (
+        """\
+__global__ void k(const float* x, float* y, int R, int C) {
+  for (int r = blockIdx.x; r < R; r += gridDim.x)
+    for (int c = threadIdx.x; c < C; c += blockDim.x) y[r * C + c] = x[r * C + c] - x[r * C];
+}
+""",
+        {"reference.y": "x - x[:, :1]"},
+    ),
+    "no launch that could be told": (
+        """\
+__global__ void k(const float* x, float* y, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  while (i < n) { y[i] = x[i] + 1; i += blockDim.x * gridDim.x; }
+}
+""",
+        {"reference.y": "x + 1", "launch.grid": '"cdiv(n, 64)"', "launch.block": "32"},
+    ),
+    "reversed": (
+        """\
+__global__ void k(const float* x, float* y, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) y[n - 1 - i] = x[i];
+}
+""",
+        {"reference.y": "x[::-1]", "args.y.shape": '"n"'},
+    ),
+    "the host's n is another": (
+        """\
+__global__ void k(const float* x, float* y, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) y[i] = x[i] + 1;
+}
+void run(const float* x, float* y, int n) { int half = n / 2; k<<<(half + 127) / 256, 256>>>(x, y, half); }
+""",
+        {},
+    ),
+    "a host variable assigned twice": (
+        """\
+__global__ void k(const float* x, float* y, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) y[i] = x[i] - 1;
+}
+void run(const float* x, float* y, int n) {
+  int t = 256;
+  if (n > 9) t = 128;
+  k<<<(n + t - 1) / t, t>>>(x, y, n);
+}
+""",
+        {},
+    ),
 }

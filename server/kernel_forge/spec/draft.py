@@ -16,7 +16,7 @@ from kernel_forge.domain.text import Position, Range, TextEdit, line_end
 from kernel_forge.source import Kernel, Param, SourceFile
 from kernel_forge.spec import gaps
 from kernel_forge.spec.body_reading import GridReading, read_elementwise, read_grid, read_row_reduction
-from kernel_forge.spec.draft_arguments import ArgumentDraft, counted, fitting, refuse_structures
+from kernel_forge.spec.draft_arguments import ArgumentDraft, counted, fitting, in_order, refuse_structures
 from kernel_forge.spec.draft_constants import constants_in, kernel_text, known_constants, plain_body
 from kernel_forge.spec.draft_guards import Guards
 from kernel_forge.spec.draft_launch import LaunchDraft
@@ -122,9 +122,9 @@ class _Drafter:
         lines.append(f"cases = [{', '.join(self._cases(where))}]")
         if where:
             lines.append("where = [" + ", ".join(f'"{w}"' for w in where) + "]")
-        lines += ["", "[args]", *args]
+        lines += ["", "[args]", *(in_order(line, self.sizes) for line in args)]
         if launch:
-            lines += ["", "[launch]", *launch]
+            lines += ["", "[launch]", *(in_order(line, self.sizes) for line in launch)]
         tune = [f"{m.name} = [{', '.join(map(str, _around(int(m.value))))}]" for m in self.macros]
         if tune:
             lines += ["", "[tune]", *tune]

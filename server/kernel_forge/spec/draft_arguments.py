@@ -62,7 +62,7 @@ class ArgumentDraft:
             return "in" if self._is_only_read(param) else "inout"
         is_read = bool(self.code.loads(param.name)) or re.search(rf"\*\s*{name}\s*[-+*/]=", self.code.text)
         shape = self._shapes.get(param.name)
-        is_whole = shape is not None and not any(">=" in w for w in shape.where)
+        is_whole = shape is not None and not any(">" in w for w in shape.where)
         everywhere = self.code.is_readable and self.code.goes_everywhere(tuple(self.reader.names))
         return "out" if is_whole and everywhere and not is_read and not is_counted else "inout"
 
@@ -126,11 +126,22 @@ def counted(code: KernelCode, guards: Guards) -> frozenset[str]:
     return frozenset(n for a in found for n in re.findall(r"[A-Za-z_]\w*", a))
 
 
+def in_order(text: str, sizes: list[str]) -> str:
+    """``text`` with its products of sizes in the order of the parameters: ``rows * cols``."""
+
+    def ordered(match: re.Match[str]) -> str:
+        names = match[0].split(" * ")
+        return " * ".join(sorted(names, key=sizes.index)) if set(names) <= set(sizes) else match[0]
+
+    return re.sub(r"\b[A-Za-z_]\w*(?: \* [A-Za-z_]\w*)+", ordered, text)
+
+
 def fitting(case: dict[str, int], where: list[str]) -> dict[str, int]:
     """``case`` with its sizes changed so that they satisfy constraints of the forms that drafts have."""
     case = dict(case)
     for text in (*where, *where):
         multiple = re.fullmatch(r"(\w+) % (\d+) == 0", text)
+        # sizes of drafted cases are never zero: what is to be above it is
         least = re.fullmatch(r"(\w+) >= (\w+)", text)
         most = re.fullmatch(r"(\w+) <= (\d+)", text)
         if multiple is not None and multiple[1] in case:

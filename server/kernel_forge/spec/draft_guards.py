@@ -34,11 +34,19 @@ class Guards:
     @cached_property
     def all(self) -> tuple[Guard, ...]:
         """In the order of the text."""
-        return tuple(sorted((*self._of_statements(), *self._of_choices()), key=lambda g: g.start))
+        said = [*self._of_statements(), *self._of_choices()]
+        implied = [made for guard in said if (made := _undivided(guard)) is not None]
+        return tuple(sorted((*said, *implied), key=lambda g: g.start))
 
     def at(self, place: int) -> list[Guard]:
         """Those that hold at ``place``, innermost last."""
-        return [g for g in self.all if g.start <= place < g.end]
+        return [g for g in self.all if g.start <= place < g.end and not self._is_changed(g, place)]
+
+    def _is_changed(self, guard: Guard, place: int) -> bool:
+        """Whether a variable of the condition gets another value between it and ``place``."""
+        names = "|".join(re.escape(a) for a in guard.index.atoms if a.isidentifier())
+        change = rf"(?<![\w.])(?:{names})\s*(?:[-+*/]?=(?!=)|\+\+|--|>>=|<<=)|(?:\+\+|--)(?:{names})\b"
+        return bool(names) and re.search(change, self.code.text[guard.start : place]) is not None
 
     def _of_statements(self) -> Iterator[Guard]:
         text = self.code.text
@@ -52,7 +60,7 @@ class Guards:
                 if len(parts) == 3:
                     begin = re.search(r"=\s*(.*)", parts[0])
                     value = self.code.index(begin[1]) if begin is not None else None
-                    yield from self._all_of(parts[1], at, statement_end(text, end + 1), value)
+                    yield from self._all_of(parts[1], end + 1, statement_end(text, end + 1), value)
             elif match[1] == "if" and _LEAVES.match(text, end + 1):
                 yield from self._none_of(condition, statement_end(text, end + 1), _scope_end(text, match.start()))
             else:
@@ -91,6 +99,27 @@ class Guards:
         if negated:
             low, high, is_strict = high, low, not is_strict
         return Guard(start, end, low, high if is_strict else high.plus(ONE), begin)
+
+
+def _undivided(guard: Guard) -> Guard | None:
+    """``i < rows * cols`` where ``i / cols < rows``."""
+    match = re.fullmatch(r"1 quotient\((.*), (?:(\d+)|1 (\w+))\)", str(guard.index))
+    index = from_text(match[1]) if match is not None else None
+    if match is None or index is None:
+        return None
+    by = Polynomial.of([((), int(match[2]))]) if match[2] else Polynomial.of([((match[3],), 1)])
+    return Guard(guard.start, guard.end, index, guard.limit.times(by), guard.begin)
+
+
+def from_text(text: str) -> Polynomial | None:
+    """The polynomial that is written so as an atom's part: ``1 blockDim.x blockIdx.x + 1 threadIdx.x``."""
+    terms = []
+    for part in split_outside(text.replace(" + ", "\0"), "\0", "()"):
+        factor, *atoms = split_outside(part, " ", "()")
+        if not re.fullmatch(r"-?\d+", factor):
+            return None
+        terms.append((tuple(a.replace("\0", " + ") for a in atoms), int(factor)))
+    return Polynomial.of(terms)
 
 
 def statement_end(text: str, at: int) -> int:

@@ -173,7 +173,7 @@ class LaunchDraft:
         return [f'shared = "{" * ".join(block)} * {_BYTES.get(dynamic[1].split()[-1], 4)}"']
 
     def _is_by_thread(self, array: str) -> bool:
-        found = list(accesses(self.code.text, array))
+        found = [a for a in accesses(self.code.text, array) if a.indices[0]]
         uses = len(re.findall(rf"\b{array}\b", self.code.text)) - 1
         own = r"1 threadIdx\.x(?: \+ 1 \w+)?|1 \w+ \+ 1 threadIdx\.x|0|1 quotient\(1 threadIdx\.x, 32\)"
         indices = [str(self.code.index(a.indices[0])) for a in found]

@@ -79,7 +79,13 @@ class ShapeReader:
                 return None
             found.append((shape, value))
         varying = [s for s, v in found if v is not None and v.constant is None]
-        return _joined(varying or [s for s, _ in found])
+        joined = _joined(varying or [s for s, _ in found])
+        fixed = max((v.constant for _, v in found if v is not None and v.constant is not None), default=None)
+        if joined is None or not varying or fixed is None:
+            return joined
+        texts = [t for e in joined.extents if (t := text_of(e)) is not None]
+        count = " * ".join(f"({t})" if " " in t else t for t in texts)
+        return Shape(joined.extents, joined.where | {f"{count} > {fixed}"})
 
     def _places(self, pointer: str) -> Iterator[tuple[str | None, int]]:
         """(index, place in the text) of every use; an index of None where a use is no access."""
@@ -112,7 +118,7 @@ class ShapeReader:
             if rest is None:
                 continue
             shape = _whole(rest, stride) or Shape((*rest.extents, stride), rest.where | fit)
-            if not any(">=" in w for w in fit):
+            if not any(">" in w for w in fit):
                 return shape
             loose = loose or shape
         return loose
@@ -139,7 +145,9 @@ class ShapeReader:
         """Whether an inner index stays below its stride: what that takes, or None where it is not known to."""
         if inner.constant is not None:
             room = stride.constant
-            return frozenset() if inner.constant >= 0 and (room is None or inner.constant < room) else None
+            if room is not None:
+                return frozenset() if 0 <= inner.constant < room else None
+            return frozenset({f"{text_of(stride)} > {inner.constant}"}) if inner.constant >= 0 else None
         limit = self.limit(inner, at)
         if limit is None:
             shape = self.span(inner, at, depth + 1)
@@ -194,7 +202,11 @@ class ShapeReader:
         quotient = re.fullmatch(r"quotient\((.*), (?:1 )?(\w+)\)", atom)
         if quotient is not None:
             value = self._divided(quotient[1], quotient[2], at)
-        return _Limit(value) if value is not None and self._is_sayable(value) else None
+        if value is None or not self._is_sayable(value):
+            return None
+        by = remainder or quotient
+        divides = by is not None and by[by.lastindex or 1] in self.names
+        return _Limit(value, frozenset({f"{by[by.lastindex or 1]} != 0"}) if by is not None and divides else frozenset())
 
     def _divided(self, inside: str, by: str, at: int) -> Polynomial | None:
         for guard in self.guards.at(at):
@@ -249,4 +261,4 @@ def _joined(shapes: list[Shape]) -> Shape | None:
         extents.append(largest)
     same = [s.where for s in shapes]
     divisible = frozenset.intersection(*same)
-    return Shape(tuple(extents), divisible | {w for where in same for w in where if ">=" in w})
+    return Shape(tuple(extents), divisible | {w for where in same for w in where if "%" not in w})
