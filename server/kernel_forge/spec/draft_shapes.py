@@ -206,7 +206,9 @@ class ShapeReader:
             return None
         by = remainder or quotient
         divides = by is not None and by[by.lastindex or 1] in self.names
-        return _Limit(value, frozenset({f"{by[by.lastindex or 1]} != 0"}) if by is not None and divides else frozenset())
+        return _Limit(
+            value, frozenset({f"{by[by.lastindex or 1]} != 0"}) if by is not None and divides else frozenset()
+        )
 
     def _divided(self, inside: str, by: str, at: int) -> Polynomial | None:
         for guard in self.guards.at(at):
