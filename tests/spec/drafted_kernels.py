@@ -589,4 +589,51 @@ void run(const float* x, float* y, int n) {
 """,
         {},
     ),
+    "histogram of at most 256 bins": (
+        """\
+__global__ void k(const int* values, int* counts, int n, int bins) {
+  __shared__ int local[256];
+  for (int b = threadIdx.x; b < bins; b += blockDim.x) local[b] = 0;
+  __syncthreads();
+  for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) atomicAdd(&local[values[i]], 1);
+  __syncthreads();
+  for (int b = threadIdx.x; b < bins; b += blockDim.x) atomicAdd(&counts[b], local[b]);
+}
+""",
+        {"reference.counts": "counts + np.bincount(values, minlength=bins)"},
+    ),
+    "a named condition": (
+        """\
+__global__ void k(const float* x, float* y, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  bool inside = i < n;
+  bool large = inside && x[i] > 0.5f;
+  if (inside) y[i] = large ? 1.f : 0.f;
+}
+""",
+        {"reference.y": "np.where(x > 0.5, 1, 0)"},
+    ),
+    "no thread is told from another": (
+        """\
+__global__ void k(const float* x, float* y, int m) {
+  float last = 0.f;
+  for (int i = 0; i < m; ++i) { last = 0.5f * last + x[i]; y[i] += last; }
+}
+""",
+        {"reference.y": "y + np.convolve(x, 0.5 ** np.arange(64))[:m] if m > 0 else y"},
+    ),
+    "stencil in three dimensions with a rim": (
+        """\
+__global__ void k(const float* u, float* v, int nx, int ny, int nz) {
+  int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y * blockDim.y + threadIdx.y;
+  int z = blockIdx.z * blockDim.z + threadIdx.z;
+  if (x >= nx || y >= ny || z >= nz) return;
+  int at = (z * ny + y) * nx + x;
+  bool inside = x > 0 && x < nx - 1;
+  v[at] = inside ? u[at - 1] + u[at + 1] : u[at];
+}
+""",
+        {"reference.v": "np.concatenate([u[:, :, :1], u[:, :, :-2] + u[:, :, 2:], u[:, :, 1:][:, :, -1:]], axis=2)"
+        " if nx > 1 else u"},
+    ),
 }

@@ -231,7 +231,8 @@ class _Drafter:
             most = self.launch.number(self.reading.largest[self.sizes[0]])
             value = next((m.value for m in self.macros if m.name == most), most)
             big, odd = (int(value), int(value) * 3 // 8) if value.strip().isdigit() else (32, 7)
-        made = [fitting({s: base + 3 * i for i, s in enumerate(self.sizes)}, where) for base in (big, odd)]
+        tunables = {m.name: int(m.value) for m in self.macros}
+        made = [fitting({s: base + 3 * i for i, s in enumerate(self.sizes)}, where, tunables) for base in (big, odd)]
         return ["{ " + ", ".join(f"{s} = {v}" for s, v in case.items()) + " }" for case in made]
 
     def _args(self) -> list[str]:

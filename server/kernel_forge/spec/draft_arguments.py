@@ -6,9 +6,11 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from kernel_forge.domain.dtypes import DType
-from kernel_forge.domain.errors import UsageError
+from kernel_forge.domain.errors import ExpressionError, UsageError
+from kernel_forge.domain.expression import Expression
 from kernel_forge.source import Kernel, Param, SourceFile
 from kernel_forge.spec import gaps
+from kernel_forge.spec.draft_cover import shared_arrays
 from kernel_forge.spec.draft_guards import Guards
 from kernel_forge.spec.draft_shapes import Shape, ShapeReader, text_of
 from kernel_forge.spec.index_polynomial import polynomial
@@ -46,7 +48,21 @@ class ArgumentDraft:
     @property
     def where(self) -> list[str]:
         """What the sizes must satisfy for the shapes to be right."""
-        return sorted({w for s in self._shapes.values() for w in s.where})
+        room = {f"{wide} <= {extent}" for _, wide, extent in self._room()}
+        drawn = [c for p in self.kernel.params if p.is_pointer and (c := self.contents(p)) is not None]
+        filled = {f"{name[1]} > 0" for c in drawn if (name := re.search(r'high = "(\w+)"', c)) is not None}
+        return sorted({w for s in self._shapes.values() for w in s.where} | room | filled)
+
+    def _room(self) -> Iterator[tuple[str, str, str]]:
+        """(array, limit, extent) where a size limits an index of a shared array of fixed extents."""
+        for name, extents in shared_arrays(self.code.text):
+            for access in accesses(self.code.text, name):
+                for text, extent in zip(access.indices, extents, strict=False):
+                    index = self.code.index(text)
+                    limit = self.reader.limit(index, access.start) if index is not None else None
+                    wide = text_of(limit.value) if limit is not None and limit.value.constant is None else None
+                    if wide is not None and wide != extent and re.fullmatch(r"\w+", extent):
+                        yield name, wide, extent
 
     def role(self, param: Param) -> str:
         """``out`` where the kernel plainly writes every element and reads none; else its old contents matter."""
@@ -106,8 +122,9 @@ class ArgumentDraft:
         if array is None:
             return None
         declared = re.search(rf"__shared__\s+[\w\s]+?\b{re.escape(array)}\s*\[\s*(\w+)\s*\]\s*[;,]", self.code.text)
-        if declared is not None:
-            return declared[1]
+        if declared is not None:  # of a table for at most so many, no more than are used
+            used = {wide for name, wide, _ in self._room() if name == array}
+            return declared[1] if not used else used.pop() if len(used) == 1 else None
         shape = self._shapes.get(array)
         return text_of(shape.extents[0]) if shape is not None and len(shape.extents) == 1 else None
 
@@ -136,21 +153,28 @@ def in_order(text: str, sizes: list[str]) -> str:
     return re.sub(r"\b[A-Za-z_]\w*(?: \* [A-Za-z_]\w*)+", ordered, text)
 
 
-def fitting(case: dict[str, int], where: list[str]) -> dict[str, int]:
+def fitting(case: dict[str, int], where: list[str], tunables: dict[str, int]) -> dict[str, int]:
     """``case`` with its sizes changed so that they satisfy constraints of the forms that drafts have."""
-    case = dict(case)
+    wanted, case = case, dict(case)
     for text in (*where, *where):
         multiple = re.fullmatch(r"(\w+) % (\d+) == 0", text)
-        # sizes of drafted cases are never zero: what is to be above it is
         least = re.fullmatch(r"(\w+) >= (\w+)", text)
-        most = re.fullmatch(r"(\w+) <= (\d+)", text)
         if multiple is not None and multiple[1] in case:
             case[multiple[1]] = -(-case[multiple[1]] // int(multiple[2])) * int(multiple[2])
         elif least is not None and {least[1], least[2]} <= set(case) and case[least[1]] < case[least[2]]:
             case[least[1]] = case[least[2]] + 5
-        elif most is not None and most[1] in case:
-            case[most[1]] = min(case[most[1]], int(most[2]))
-    return case
+        limit = re.match(r"(.*) <= (\w+)$", text)
+        for name in re.findall(r"[A-Za-z_]\w*", limit[1]) if limit is not None else ():
+            while name in case and case[name] > 1 and not _holds(text, case | tunables):
+                case[name] = case[name] // 2
+    return case if all(_holds(text, case | tunables) for text in where) else wanted
+
+
+def _holds(text: str, values: dict[str, int]) -> bool:
+    try:
+        return bool(Expression.parse(text).evaluate(values))
+    except ExpressionError:
+        return True  # of what else it speaks is not known here
 
 
 def refuse_structures(source: SourceFile, kernel: Kernel) -> None:

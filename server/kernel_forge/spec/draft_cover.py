@@ -38,7 +38,9 @@ class Cover:
 
     def block(self, free: str) -> list[str]:
         """Threads by axis; ``free`` is the choice where one axis alone is open."""
-        used = max(("xyz".index(a) for a in self.threads), default=0)
+        if not self.threads:
+            return ["1"]  # nothing tells its threads apart
+        used = max("xyz".index(a) for a in self.threads)
         open_axes = [a for a in "xyz"[: used + 1] if not self.threads.get(a)]
         choices = {1: [free], 2: ["16", "16"], 3: ["8", "8", "4"]}.get(len(open_axes), [])
         if len(open_axes) == 1 and used > 0:
@@ -102,24 +104,24 @@ class _CoverReader:
 
     def _cover_axis(self, axis: str, cover: Cover) -> bool:
         atom = f"blockIdx.{axis}"
-        extents: dict[str, None] = {}
+        extents: list[Polynomial] = []
         widths = set()
         for index, limit in self._limits(atom):
             width, inside = index.split(atom)
-            extent = text_of(limit)
-            if extent is None or not self._is_known(limit):
+            if text_of(limit) is None or not self._is_known(limit):
                 continue
             wide = self._width(width, inside, cover)
             if wide is None:
                 return False
             widths.add(wide)
-            extents[extent] = None
-        if not extents and self.rows is not None and axis == "x" and self._stands_alone(atom):
+            _add_extent(extents, limit)
+        texts = [t for e in extents if (t := text_of(e)) is not None]
+        if not texts and self.rows is not None and axis == "x" and self._stands_alone(atom):
             widths.add("1")
-            extents[self.rows] = None
-        if len(widths) != 1 or not 1 <= len(extents) <= 2:
+            texts = [self.rows]
+        if len(widths) != 1 or not 1 <= len(texts) <= 2:
             return False
-        extent = next(iter(extents)) if len(extents) == 1 else f"max({', '.join(extents)})"
+        extent = texts[0] if len(texts) == 1 else f"max({', '.join(texts)})"
         cover.axes[axis] = Axis(extent, widths.pop())
         return True
 
@@ -200,7 +202,7 @@ class _CoverReader:
 
     def _threads_share(self, cover: Cover) -> bool:
         """Shared arrays with an element for each thread say how many threads there are."""
-        for name, extents in _shared_arrays(self.code.text):
+        for name, extents in shared_arrays(self.code.text):
             for access in accesses(self.code.text, name):
                 for index, extent in zip(access.indices, extents, strict=False):
                     match = re.fullmatch(r"1 threadIdx\.([xyz])", str(self.code.index(index) or ""))
@@ -229,6 +231,16 @@ class _CoverReader:
         return cover.least <= MAX_THREADS
 
 
+def _add_extent(extents: list[Polynomial], limit: Polynomial) -> None:
+    """Add ``limit`` to the extents; of two that differ by a constant the larger stays."""
+    for i, other in enumerate(extents):
+        more = limit.plus(other, -1).constant
+        if more is not None:
+            extents[i] = limit if more > 0 else other
+            return
+    extents.append(limit)
+
+
 def _step(code: KernelCode, text: str) -> str | None:
     """The step of a loop: a number, a name, or ``blockDim.x``."""
     match = re.fullmatch(r"\w+\s*\+=\s*(.+)", text.strip())
@@ -240,7 +252,7 @@ def _step(code: KernelCode, text: str) -> str | None:
     return text_of(step)
 
 
-def _shared_arrays(text: str) -> Iterator[tuple[str, list[str]]]:
+def shared_arrays(text: str) -> Iterator[tuple[str, list[str]]]:
     """(name, extents) of every shared array of fixed extents."""
     for match in re.finditer(r"__shared__\s+(?:__align__\s*\(\d+\)\s*)?[\w\s]+?\b(\w+\s*\[[^;]*);", text):
         for name, extents in re.findall(r"(\w+)\s*((?:\[[^\]]+\]\s*)+)", match[1]):

@@ -72,18 +72,27 @@ class Guards:
         for match in re.finditer(r"\?", text):
             start, end = _choice_start(text, match.start()), _choice_end(text, match.end())
             yield from self._all_of(text[start : match.start()], match.end(), end)
+        for match in re.finditer(r"&&", text):  # the right side is only looked at where the left holds
+            start, end = _choice_start(text, match.start()), _choice_end(text, match.end())
+            yield from self._all_of(text[start : match.start()], match.end(), end)
 
     def _all_of(self, condition: str, start: int, end: int, begin: Polynomial | None = None) -> Iterator[Guard]:
-        for part in _parts(condition, "&&"):
+        for part in self._named_parts(condition, "&&"):
             guard = self._guard(part, start, end, negated=False, begin=begin)
             if guard is not None:
                 yield guard
 
     def _none_of(self, condition: str, start: int, end: int) -> Iterator[Guard]:
-        for part in _parts(condition, "||"):
+        for part in self._named_parts(condition, "||"):
             guard = self._guard(part, start, end, negated=True)
             if guard is not None:
                 yield guard
+
+    def _named_parts(self, condition: str, operator: str) -> Iterator[str]:
+        """The parts of a condition, that of a local variable in place of its name."""
+        for part in _parts(condition, operator):
+            said = self.code.locals.get(part)
+            yield from _parts(said, operator) if said is not None else [part]
 
     def _guard(
         self, part: str, start: int, end: int, *, negated: bool, begin: Polynomial | None = None

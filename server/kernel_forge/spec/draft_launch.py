@@ -113,8 +113,8 @@ class LaunchDraft:
         if self.site is not None:
             grid, block = ([e.text for e in part] for part in self.site[1:3])
         elif self.cover is not None:
-            block = self.block
-            grid = self.cover.grid(block)
+            grid = self.cover.grid(self.block)
+            block = [t if self.cover.threads.get(a) else "" for a, t in zip("xyz", self.block, strict=False)]
         else:
             return {}, {}
         known = []
