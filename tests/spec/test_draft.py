@@ -136,8 +136,9 @@ def test_what_cannot_is_a_marked_gap(name: str) -> None:
     new, has_gaps = drafted(GAPS[name])
     assert has_gaps
     assert GAP in new
-    assert {p.code for p in read_specs(parse(new, PATH)).problems} == {"KF111"}
-    assert "fill in the reference" in read_specs(parse(new, PATH)).problems[0].message
+    problems = read_specs(parse(new, PATH)).problems
+    assert "KF111" in {p.code for p in problems} <= {"KF111", "KF106"}
+    assert all("fill in" in p.message for p in problems)
 
 
 @pytest.mark.parametrize("name", ordinary_kernels.NEAR_MISSES)

@@ -176,6 +176,11 @@ def test_a_misspelt_argument_gets_advice() -> None:
         NumpyExpression.parse("x * wieght", ["x", "weight"])
 
 
+def test_a_word_of_pythons_is_offered_as_it_can_be_written() -> None:
+    with pytest.raises(ExpressionError, match=r"N is not an argument of the kernel; arguments are in_, out$"):
+        NumpyExpression.parse("in_ + N", ["in", "out"])
+
+
 @pytest.mark.parametrize("text", ["", "x +", "(" * 300, "\0", "-" * 3900 + "x", "x" * (MAX_LENGTH + 1)])
 def test_what_is_no_expression(text: str) -> None:
     refused(text)

@@ -58,10 +58,20 @@ def test_raising_names_the_line(tmp_path: Path) -> None:
     assert outcome.location.range.start.line == 2
 
 
+def test_raising_at_an_empty_size_tells_how_to_exclude_it(tmp_path: Path) -> None:
+    outcome = refused(tmp_path, "def f(x):\n    return 2 * x + 0 * x.max()\n")  # no maximum of nothing: n = 0
+    assert "ValueError" in outcome.reason
+    assert 'with n = 0; if that is no legal size, exclude it: where = ["n > 0"]' in outcome.reason
+
+
+def test_raising_at_other_sizes_gives_no_such_advice(tmp_path: Path) -> None:
+    assert "where" not in refused(tmp_path, "def f(x, n):\n    return 2 * x if n < 1 else x[-1:] @ 'a'\n").reason
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("def f(x):\n    return x[:-1]\n", "shape"),
+        ("def f(x):\n    return x[:-1]\n", "change the output's shape in [args] or the reference"),
         ("def f(x, weights):\n    return x\n", "weights"),
         ("def g(x):\n    return x\n", "no function f"),
         ("def f(x)\n", "SyntaxError"),

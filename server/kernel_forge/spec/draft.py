@@ -7,18 +7,23 @@ a reference that only repeats the code finds no mistake in it.
 
 import re
 from dataclasses import dataclass
+from functools import cached_property
 
 from kernel_forge.domain.dtypes import DType
 from kernel_forge.domain.errors import UsageError
 from kernel_forge.domain.spec import BLOCK_MARKER
 from kernel_forge.domain.text import Position, Range, TextEdit, line_end
 from kernel_forge.source import Kernel, Param, SourceFile
+from kernel_forge.spec import gaps
 from kernel_forge.spec.body_reading import GridReading, read_elementwise, read_grid, read_row_reduction
+from kernel_forge.spec.draft_arguments import ArgumentDraft, counted, fitting, in_order, refuse_structures
+from kernel_forge.spec.draft_constants import constants_in, kernel_text, known_constants, plain_body
+from kernel_forge.spec.draft_guards import Guards
 from kernel_forge.spec.draft_launch import LaunchDraft
+from kernel_forge.spec.draft_shapes import ShapeReader
 from kernel_forge.spec.intent import Reading, Signature, read_product, read_transpose
 from kernel_forge.spec.kernel_code import KernelCode
 from kernel_forge.spec.numpy_expression import python_name
-from kernel_forge.spec.references import GAP
 from kernel_forge.spec.row_intent import read_row_reduction as read_rows
 from kernel_forge.spec.row_intent import read_softmax
 from kernel_forge.spec.scatter_intent import read_atomic_sum, read_histogram, read_serial_scan
@@ -28,10 +33,6 @@ _SIZE_NAMES = re.compile(
     r"^(n|m|k|N|M|K|len|length|size|count|num\w*|n_?\w+|rows?|cols?|columns?|width|height|depth|batch|w|h|d|B|T|C|H|W|"
     r"nx|ny|nz|dim\w*|stride|channels?|\w+_(?:size|len|count|dim|rows|cols))$"
 )
-_ROW_PAIRS = (
-    ("rows", "cols"), ("height", "width"), ("h", "w"), ("H", "W"), ("M", "N"), ("m", "n"), ("N", "C"), ("B", "C"),
-)  # fmt: skip
-_MATMUL = (("M", "N", "K"), ("m", "n", "k"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,12 +47,13 @@ def draft_block(source: SourceFile, kernel_name: str) -> Draft:
     """A spec block above the kernel of that name.
 
     Raises:
-        UsageError: the file has no such kernel.
+        UsageError: the file has no such kernel, or it takes what no argument can be made for.
     """
     kernel = next((k for k in source.kernels if k.name == kernel_name and k.body_range is not None), None)
     if kernel is None:
         known = ", ".join(k.name for k in source.kernels) or "none"
         raise UsageError(f"the file has no kernel {kernel_name} with a body (it has: {known})")
+    refuse_structures(source, kernel)
     return _Drafter(source, kernel).draft()
 
 
@@ -70,19 +72,29 @@ class _Drafter:
     def __init__(self, source: SourceFile, kernel: Kernel) -> None:
         self.source, self.kernel = source, kernel
         self.pointers = [p for p in kernel.params if p.is_pointer]
+        self.macros = [m for m in source.macros if m.guarded and m.value.strip().isdigit() and self._uses(m.name)]
+        self.text = kernel_text(source, kernel)
+        constants = known_constants(source, kernel, self.text, self.macros)
+        names = [p.name for p in self.pointers]
+        self.code = KernelCode(plain_body(constants_in(self.body, constants), names), names)
+        guards = Guards(self.code)
         scalars = [p for p in kernel.params if not p.is_pointer]
-        self.sizes = [
-            p.name for p in scalars if p.dtype is not None and not p.dtype.is_float and _SIZE_NAMES.match(p.name)
-        ]
+        integers = [p.name for p in scalars if p.dtype not in (None, DType.BOOL) and not _is_float(p)]
+        self.sizes = [n for n in integers if _SIZE_NAMES.match(n) or n in counted(self.code, guards)]
         self.values = [p for p in scalars if p.name not in self.sizes]
         self.outputs = [p for p in self.pointers if not p.is_const] or self.pointers[-1:]
-        self.macros = [m for m in source.macros if m.guarded and m.value.strip().isdigit() and self._uses(m.name)]
-        self.has_gaps = False
         self.grid: GridReading | None = None
-        self.launch = LaunchDraft(source, kernel, self.body, self.sizes, self.macros, self._kernel_text())
+        self.launch = LaunchDraft(source, kernel, self.code, guards, self.sizes, self.macros, self.text, constants)
         self.reading: Reading | None = None
         self.said: dict[str, str] = {}
         self.is_integer = any(p.dtype is not None and not p.dtype.is_float for p in self.pointers)
+
+    @cached_property
+    def arguments(self) -> ArgumentDraft:
+        """What is read off the code of each argument; after the launch and the reference are."""
+        grid, block = self.launch.extents
+        reader = ShapeReader(self.code, self.launch.guards, self.launch.names, grid, block)
+        return ArgumentDraft(self.kernel, self.code, reader, self.outputs, self.said)
 
     def _uses(self, name: str) -> bool:
         assert self.kernel.body_range is not None
@@ -99,19 +111,20 @@ class _Drafter:
         return self.source.text[start + 1 : end - 1]
 
     def draft(self) -> Draft:
-        reference, note, layout = self._reference()
-        lines = [f'kernel = "{self._kernel_text()}"']
-        if note:
+        reference, is_read = self._reference()
+        args = self._args()
+        launch = self.launch.lines(self.reading)
+        where = self._where()
+        lines = [f'kernel = "{self.text}"']
+        if is_read:
             lines.append("# Read off the code: check that this is what you want, not only what the code does.")
         lines.append(f"reference = {reference}")
-        lines.append(f"cases = [{', '.join(self._cases())}]")
-        if self.reading is not None and self.reading.where:
-            lines.append("where = [" + ", ".join(f'"{self.launch.constraint(w)}"' for w in self.reading.where) + "]")
-        lines += ["", "[args]", *self._args(layout)]
-        launch = self.launch.lines(self.reading, self.grid)
-        self.has_gaps = self.has_gaps or (bool(launch) and not self.sizes)
+        lines.append(f"cases = [{', '.join(self._cases(where))}]")
+        if where:
+            lines.append("where = [" + ", ".join(f'"{w}"' for w in where) + "]")
+        lines += ["", "[args]", *(in_order(line, self.sizes) for line in args)]
         if launch:
-            lines += ["", "[launch]", *launch]
+            lines += ["", "[launch]", *(in_order(line, self.sizes) for line in launch)]
         tune = [f"{m.name} = [{', '.join(map(str, _around(int(m.value))))}]" for m in self.macros]
         if tune:
             lines += ["", "[tune]", *tune]
@@ -120,7 +133,12 @@ class _Drafter:
         lead = indent.group() if indent is not None else ""
         newline = line_end(self.source.text)
         text = "".join(f"{lead}// {line}".rstrip() + newline for line in [BLOCK_MARKER, *lines, "///"])
-        return Draft(TextEdit(Range(at, at), text), self.has_gaps)
+        return Draft(TextEdit(Range(at, at), text), gaps.MARK in text)
+
+    def _where(self) -> list[str]:
+        if self.reading is not None:
+            return [self.launch.constraint(w) for w in self.reading.where]
+        return [*self.launch.wide_blocks(), *self.arguments.where]
 
     def _line_text(self, line: int) -> str:
         start, end = self.source.offset(Position(line, 0)), self.source.offset(Position(line + 1, 0))
@@ -133,45 +151,44 @@ class _Drafter:
             line -= 1
         return line
 
-    def _kernel_text(self) -> str:
-        params = self.kernel.template_params
-        if not params:
-            return self.kernel.name
-        site = next((s for s in self.source.launches if s.kernel == self.kernel.name and s.template_args), None)
-        if site is not None:
-            return f"{self.kernel.name}<{', '.join(site.template_args)}>"
-        return f"{self.kernel.name}<{', '.join(p.default or ('float' if p.kind == 'type' else '1') for p in params)}>"
-
-    def _reference(self) -> tuple[str, bool, str]:
-        """TOML of the reference, whether it was read off the code, and the layout it implies."""
+    def _reference(self) -> tuple[str, bool]:
+        """TOML of the reference, and whether it was read off the code."""
         names = [p.name for p in self.pointers]
         self.reading = self._intent()
         if self.reading is not None:
             self.said = dict(self.reading.references)
             told = ", ".join(f'{o} = "{e}"' for o, e in self.reading.references.items())
-            return f"{{ {told} }}", True, "read"
-        if len(self.outputs) == 1:
+            return f"{{ {told} }}", True
+        if len(self.outputs) == 1 and all(p.lanes == 1 for p in self.pointers):
             output = self.outputs[0].name
-            elementwise = read_elementwise(self.body, output, names)
-            if elementwise is not None and self._can_say(elementwise):
-                elementwise = self.said[output] = self._spelt(elementwise)
-                return f'{{ {output} = "{elementwise}" }}', True, "flat"
-            self.grid = read_grid(self.body, output, names)
-            if self.grid is not None and self._can_say(self.grid.expression):
-                self.said[output] = self._spelt(self.grid.expression)
-                return f'{{ {output} = "{self.said[output]}" }}', True, "grid"
-            rows = read_row_reduction(self.body, output, names)
-            code = KernelCode(self.body, names)
-            if rows is not None and rows.layout == "total" and code.goes_everywhere(tuple(self.sizes)):
-                self.said[output] = self._spelt(rows.expression)
-                return f'{{ {output} = "{self.said[output]}" }}', True, rows.layout
-        self.has_gaps = True
-        gaps = ", ".join(f'{p.name} = "{GAP}"' for p in self.outputs) or f'y = "{GAP}"'
-        return f"{{ {gaps} }}", False, "flat" if len(self.sizes) <= 1 else "grid"
+            expression = self._plain(output, names)
+            if expression is not None:
+                self.said[output] = self._spelt(expression)
+                return f'{{ {output} = "{self.said[output]}" }}', True
+        told = ", ".join(f'{p.name} = "{gaps.REFERENCE}"' for p in self.outputs) or f'y = "{gaps.REFERENCE}"'
+        return f"{{ {told} }}", False
+
+    def _plain(self, output: str, names: list[str]) -> str | None:
+        """An elementwise computation over one or two dimensions, or a sum."""
+        elementwise = read_elementwise(self.body, output, names)
+        if elementwise is not None and self._can_say(elementwise):
+            return elementwise
+        self.grid = read_grid(self.body, output, names)
+        if self.grid is not None and self._can_say(self.grid.expression):
+            return self.grid.expression
+        self.grid = None
+        rows = read_row_reduction(self.body, output, names)
+        if rows is not None and rows.layout == "total" and self._plain_code.goes_everywhere(tuple(self.sizes)):
+            return rows.expression
+        return None
+
+    @cached_property
+    def _plain_code(self) -> KernelCode:
+        return KernelCode(self.body, [p.name for p in self.pointers])
 
     def _intent(self) -> Reading | None:
         """A well-known computation, where the body plainly is one."""
-        code = KernelCode(self.body, [p.name for p in self.pointers])
+        code = self._plain_code
         if not code.is_readable or any(p.lanes != 1 or p.unsupported is not None for p in self.pointers):
             return None
         outputs = [p for p in self.pointers if not p.is_const]
@@ -203,7 +220,7 @@ class _Drafter:
         """Whether C and NumPy agree on it: integer division and remainders they see differently."""
         return not (self.is_integer and re.search(r"[/%]|np\.(?!where|abs|maximum|minimum)", expression))
 
-    def _cases(self) -> list[str]:
+    def _cases(self, where: list[str]) -> list[str]:
         if not self.sizes:
             return ["{}"]
         big = {1: 100_000, 2: 300, 3: 96}.get(len(self.sizes), 12)
@@ -214,58 +231,54 @@ class _Drafter:
             most = self.launch.number(self.reading.largest[self.sizes[0]])
             value = next((m.value for m in self.macros if m.name == most), most)
             big, odd = (int(value), int(value) * 3 // 8) if value.strip().isdigit() else (32, 7)
-        return [
-            "{ " + ", ".join(f"{s} = {base + 3 * i}" for i, s in enumerate(self.sizes)) + " }" for base in (big, odd)
-        ]
+        tunables = {m.name: int(m.value) for m in self.macros}
+        made = [fitting({s: base + 3 * i for i, s in enumerate(self.sizes)}, where, tunables) for base in (big, odd)]
+        return ["{ " + ", ".join(f"{s} = {v}" for s, v in case.items()) + " }" for case in made]
 
-    def _args(self, layout: str) -> list[str]:
-        lines = [self._pointer(p, layout) for p in self.pointers]
+    def _args(self) -> list[str]:
+        lines = [self._pointer(p) for p in self.pointers]
         for param in self.values:
-            is_float = param.dtype is not None and param.dtype.is_float
             if param.unsupported is None:
-                lines.append(f"{param.name} = {'1.5' if is_float else '1'}")
+                is_known = _is_float(param) or param.dtype is None
+                lines.append(f"{param.name} = {'1.5' if is_known else chr(34) + gaps.VALUE + chr(34)}")
         return lines
 
-    def _pointer(self, param: Param, layout: str) -> str:
-        shape = self._shape(param, layout)
-        parts = [f"shape = [{', '.join(shape)}]"]
-        if self.reading is not None and param in self.outputs and self.reading.roles.get(param.name) == "inout":
-            return f'{param.name} = {{ {parts[0]}, role = "inout" }}'
-        if self.reading is not None and param.name in self.reading.inits:
-            parts.append(f"init = {self.reading.inits[param.name]}")
-        if param in self.outputs:
-            read = re.search(rf"(?<![\w.]){re.escape(param.name)}\s*\[[^\]]*\]\s*(?:[-+*/]=|\+\+|--)", self.body)
-            said = any(re.search(rf"\b{python_name(param.name)}\b", text) for text in self.said.values())
-            is_read = said or (read is not None and not self.said)
-            parts.append(f'role = "{"inout" if is_read else "out"}"')
+    def _pointer(self, param: Param) -> str:
+        shape: tuple[str, ...]
+        if self.reading is not None:
+            return self._as_read(param, self.reading)
+        if self.grid is not None and param.name in self.grid.shapes:
+            shape = self.grid.shapes[param.name]
+        else:
+            shape = self.arguments.shape(param)
+        parts = [f"shape = {_toml(shape)}"]
+        if param.unsupported is not None:
+            parts.append(f'dtype = "{gaps.TYPE}"')
+        contents = self.arguments.contents(param)
+        if contents is not None:
+            parts.append(f"init = {contents}")
+        if param in self.outputs and not param.is_const:
+            parts.append(f'role = "{self.arguments.role(param)}"')
         return f"{param.name} = {{ {', '.join(parts)} }}"
 
-    def _shape(self, param: Param, layout: str) -> list[str]:
-        quoted = [f'"{s}"' for s in self.sizes]
-        if self.reading is not None:
-            extents = self.reading.shapes.get(param.name, ("1",))
-            return [e if e.isdigit() else f'"{e}"' for e in extents]
-        if self.grid is not None and param.name in self.grid.shapes:
-            return [f'"{s}"' for s in self.grid.shapes[param.name]]
-        if layout == "total" and param in self.outputs:
-            return ["1"]
-        if layout == "rows" and len(quoted) >= 2:
-            return quoted[:1] if param in self.outputs else quoted[:2]
-        if len(quoted) == 3 and tuple(self.sizes) in _MATMUL and len(self.pointers) == 3:
-            m, n, k = quoted
-            return [[m, k], [k, n], [m, n]][self._matmul_place(param)]
-        if len(quoted) == 2 and tuple(self.sizes) in _ROW_PAIRS:
-            return quoted
-        if len(quoted) <= 1:
-            return quoted or ["1"]
-        if layout == "flat":
-            return [f'"{" * ".join(self.sizes)}"']
-        return quoted
-
-    def _matmul_place(self, param: Param) -> int:
+    def _as_read(self, param: Param, reading: Reading) -> str:
+        parts = [f"shape = {_toml(reading.shapes.get(param.name, ('1',)))}"]
+        if param in self.outputs and reading.roles.get(param.name) == "inout":
+            return f'{param.name} = {{ {parts[0]}, role = "inout" }}'
+        if param.name in reading.inits:
+            parts.append(f"init = {reading.inits[param.name]}")
         if param in self.outputs:
-            return 2
-        return [p for p in self.pointers if p not in self.outputs].index(param)
+            said = any(re.search(rf"\b{python_name(param.name)}\b", text) for text in self.said.values())
+            parts.append(f'role = "{"inout" if said else "out"}"')
+        return f"{param.name} = {{ {', '.join(parts)} }}"
+
+
+def _is_float(param: Param) -> bool:
+    return param.dtype is not None and param.dtype.is_float
+
+
+def _toml(extents: tuple[str, ...]) -> str:
+    return f"[{', '.join(e if e.isdigit() else chr(34) + e + chr(34) for e in extents)}]"
 
 
 def _around(value: int) -> list[int]:

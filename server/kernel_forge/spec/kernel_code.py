@@ -80,7 +80,7 @@ class KernelCode:
             offset = (base[2] or base[3] or "0").strip()
             while (access := next(accesses(rest, name), None)) is not None:
                 rest = f"{rest[: access.start]}{base[1]}[({offset}) + ({access.indices[0]})]{rest[access.end :]}"
-            if re.search(rf"\b{name}\b", rest):
+            if re.search(rf"(?<![\w.]){name}\b", rest):
                 self.is_readable = False
             text = rest
         return text

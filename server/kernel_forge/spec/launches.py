@@ -10,7 +10,7 @@ from kernel_forge.domain.spec import LaunchSpec
 from kernel_forge.domain.text import Location
 from kernel_forge.source import Constant, Kernel, LaunchSite, Macro, SourceFile
 from kernel_forge.spec.block_model import LaunchTable
-from kernel_forge.spec.cpp_expressions import dimensions, translate
+from kernel_forge.spec.cpp_expressions import dimensions, with_locals
 from kernel_forge.spec.problems import BlockText
 from kernel_forge.spec.signature import Instance
 from kernel_forge.spec.toml_document import Path
@@ -124,7 +124,7 @@ def read_site(
         names = _host_names(source, site, kernel, template_args, known)
         grid = dimensions(site.grid, site, source, names)
         block = dimensions(site.block, site, source, names)
-        shared = translate(site.shared, names) if site.shared else None
+        shared = with_locals(site.shared, site, source, names) if site.shared else None
         expressions = [*(grid or ()), *(block or ()), *((shared,) if shared else ())]
         if grid and block and all(e.names <= known for e in expressions):
             if site.shared and shared is None:
@@ -139,7 +139,11 @@ def _host_names(
     """Host variable -> parameter it is passed as; numeric constants -> their values; template arguments."""
     constants: tuple[Macro | Constant, ...] = (*source.macros, *source.constants)
     names = {c.name: c.value for c in constants if c.name not in known and c.value.strip().isdigit()}
-    for text, param in zip(site.args, kernel.params, strict=False):
+    passed = [re.sub(r"^(?:static_cast<[^<>]*>|\(\s*[\w ]+\s*\))?\s*\(?\s*(\w+)\s*\)?$", r"\1", a) for a in site.args]
+    for text, param in zip(passed, kernel.params, strict=False):
+        if not param.is_pointer and param.name in known and text != param.name:
+            names.setdefault(param.name, f"{param.name}_of_the_host")  # a variable of the same name, another value
+    for text, param in zip(passed, kernel.params, strict=False):
         if text.isidentifier() and not param.is_pointer and param.name in known:
             names[text] = param.name
     # A name that is passed as a template argument stands for that template parameter's argument.

@@ -270,6 +270,7 @@ def _check_attribute(
 
 
 def _unknown(name: str, known: frozenset[str]) -> str:
-    near = difflib.get_close_matches(name, known, 1)
-    hint = f"; did you mean {near[0]}?" if near else f"; arguments are {', '.join(sorted(known)) or 'none'}"
+    usable = sorted(n for n in known if not keyword.iskeyword(n))
+    near = difflib.get_close_matches(name, usable, 1)
+    hint = f"; did you mean {near[0]}?" if near else f"; arguments are {', '.join(usable) or 'none'}"
     return f"{name} is not an argument of the kernel{hint}"

@@ -4,12 +4,13 @@ from collections.abc import Mapping
 
 from kernel_forge.domain.errors import ExpressionError
 from kernel_forge.domain.spec import ExpressionReference, FunctionReference, Reference
+from kernel_forge.spec import gaps
 from kernel_forge.spec.block_model import Block
 from kernel_forge.spec.numpy_expression import NumpyExpression
 from kernel_forge.spec.problems import BlockText, listing, nearest
 from kernel_forge.spec.toml_document import Path
 
-GAP = "<fill in the reference>"
+GAP = gaps.REFERENCE
 
 
 def reference_path(model: Block, output: str) -> Path:

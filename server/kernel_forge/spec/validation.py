@@ -5,12 +5,18 @@ from typing import Any
 from pydantic import ValidationError
 
 from kernel_forge.spec.block_model import INIT_NAMES, Block, model_at
+from kernel_forge.spec.gaps import find_gaps
 from kernel_forge.spec.problems import BlockText, listing, nearest
 from kernel_forge.spec.toml_document import Path
 
 
 def validate(block: BlockText, data: dict[str, Any]) -> Block | None:
     """The model of ``data``; problems are noted in ``block``. None where nothing can be made of it."""
+    gaps = list(find_gaps(data))
+    if any(path[0] != "reference" for path, _ in gaps):  # nothing else can be said before they are filled in
+        for path, message in gaps:
+            block.add("KF111" if path[0] == "reference" else "KF106", message, path)
+        return None
     try:
         return _checked(block, Block.model_validate(data))
     except ValidationError as error:

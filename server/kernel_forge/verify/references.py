@@ -4,7 +4,8 @@ import inspect
 import math
 import random
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from kernel_forge.domain.spec import (
     KernelReference,
     KernelSpec,
     Reference,
+    Sizes,
 )
 from kernel_forge.domain.text import Location
 from kernel_forge.spec import BoundCase
@@ -115,6 +117,7 @@ class Evaluator:
             if isinstance(reference, KernelReference):
                 continue
             with (
+                _advice(bound.sizes),
                 limits(self.time_left, reference.location),
                 self._watching(),
                 blame("the reference", reference.location),
@@ -213,6 +216,20 @@ def _widened(array: Array, float_type: type[np.floating[Any]]) -> Array:
     return array.copy() if array.dtype.kind == "b" else array.astype(np.int64)
 
 
+@contextmanager
+def _advice(sizes: Sizes) -> Iterator[None]:
+    """Say how to leave out empty sizes where a reference raises at one."""
+    try:
+        yield
+    except ReferenceFailed as error:
+        empty = [name for name, value in sizes.items() if value == 0]
+        if not empty or isinstance(error, OutOfTime) or " raised " not in str(error):
+            raise
+        zeros, written = ", ".join(f"{n} = 0" for n in empty), ", ".join(f'"{n} > 0"' for n in empty)
+        message = f"{error} (with {zeros}; if that is no legal size, exclude it: where = [{written}])"
+        raise ReferenceFailed(message, error.location) from error
+
+
 def _shaped(raw: Any, output: BufferArg, shape: tuple[int, ...], reference: Reference) -> Array:
     if isinstance(raw, Traced):
         raw.record.reached.add(output.name)
@@ -228,7 +245,10 @@ def _shaped(raw: Any, output: BufferArg, shape: tuple[int, ...], reference: Refe
         elif array.ndim == 0:
             array = np.full(shape, array)
         else:
-            message = f"the reference of {output.name} has the shape {array.shape}, the output {shape}"
+            message = (
+                f"the reference of {output.name} has the shape {array.shape}, the output {shape}; change the output's "
+                f"shape in [args] or the reference"
+            )
             raise ReferenceFailed(message, reference.location)
     return array
 

@@ -2,6 +2,7 @@
 
 from lsprotocol import types as lsp
 
+from kernel_forge.domain.errors import UsageError
 from kernel_forge.domain.text import Range, TextEdit
 from kernel_forge.lsp.convert import from_range, path_of, to_diagnostic, to_text_edit, uri_of
 from kernel_forge.lsp.document import Document
@@ -82,7 +83,10 @@ def _kernel_actions(server: KernelForgeServer, document: Document, where: Range)
         return []
     from kernel_forge.spec import draft_block  # late: see features/reading.py
 
-    draft = draft_block(document.source, kernel.name)
+    try:
+        draft = draft_block(document.source, kernel.name)
+    except UsageError:  # it takes what no argument can be made for
+        return []
     gaps = " (with gaps to fill)" if draft.has_gaps else ""
     return [
         lsp.CodeAction(
