@@ -75,7 +75,7 @@ def test_documents_that_were_never_opened(wire: Wire, uri: str) -> None:
     place = {"line": 1, "character": 1}
     for method in ("hover", "completion", "codeLens", "codeAction"):
         params = {"textDocument": document, "position": place, "range": {"start": place, "end": place}}
-        answer = wire.request(f"textDocument/{method}", {**params, "context": {"diagnostics": []}})
+        answer = wire.request(f"textDocument/{method}", {**params, "context": {"diagnostics": [], "triggerKind": 1}})
         assert not answer["result"]
     assert wire.shown()[shown:] == []
     untroubled(wire)

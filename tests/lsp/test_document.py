@@ -42,7 +42,7 @@ def change(made: Document, old: str, new: str) -> None:
     text = made.source.text.replace(old, new, 1)
     assert text != made.source.text
     whole = lsp.TextDocumentContentChangeWholeDocument(text=text)
-    made.apply([whole], made.version + 1, Encoding.UTF16, lambda: text)
+    made.apply([whole], made.version + 1, Encoding.UTF16)
 
 
 def test_typing_in_one_kernel_leaves_the_others_verdict() -> None:

@@ -4,8 +4,9 @@ pygls drops a message that does not fit the protocol and shows a pop-up: the cli
 request is refused with an error of JSON-RPC, and a notification, which cannot be answered, is logged.
 """
 
+import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from lsprotocol import types as lsp
@@ -61,6 +62,30 @@ class Protocol(LanguageServerProtocol):
         log.warning("refused: %s", text)
         # As JSON: lsprotocol's message would leave out an id of null, which JSON-RPC demands.
         self._send_data({"jsonrpc": self.VERSION, "id": msg_id, "error": {"code": code, "message": text}})
+
+    def cancel_others(self) -> None:
+        """Answer every request in progress but the present one with *cancelled*.
+
+        pygls does it too when it shuts down, but walks through the dictionary that those answers change.
+        """
+        own: object = asyncio.current_task()
+        for msg_id, future in tuple(self._request_futures.items()):
+            if msg_id != self.msg_id and future is not own:
+                future.cancel()
+
+    def _execute_handler(
+        self,
+        msg_id: int | str,
+        handler: Callable[..., Any],
+        callback: Callable[[Any], None],
+        args: tuple[Any, ...] | None = None,
+        kwargs: dict[str, Any] | None = None,
+    ) -> None:
+        def done(future: Any) -> None:
+            self._request_futures.pop(msg_id, None)  # pygls would keep that of every notification
+            callback(future)
+
+        super()._execute_handler(msg_id, handler, done, args, kwargs)
 
     def _refuse_malformed(self, message: Any) -> None:
         found = message.get("id") if isinstance(message, Mapping) else None

@@ -5,6 +5,7 @@ the list ``["a", "b"]``.
 """
 
 from collections.abc import Sequence
+from enum import Enum
 from typing import Any, Optional, Union, get_args, get_origin
 
 from cattrs import Converter, transform_error
@@ -46,6 +47,10 @@ def _say(error: BaseException, kind: type | None) -> str:
 
 
 def _plain(value: Any, kind: type) -> Any:
+    if issubclass(kind, Enum):  # those of the protocol are integers or strings too
+        return kind(value)
+    if kind is int and isinstance(value, float) and value.is_integer():  # some clients have no other numbers
+        return int(value)
     if type(value) is not kind:  # bool is an int to Python, but not in JSON
         raise TypeError(f"expected {kind.__name__}, got {type(value).__name__}")
     return value
@@ -70,6 +75,8 @@ def _sequence(kind: Any, converter: Converter) -> Any:
     (item,) = get_args(kind)
 
     def structure(value: Any, _kind: object) -> tuple[Any, ...]:
+        if value == {}:  # how some clients write an empty table
+            return ()
         if not isinstance(value, list):
             raise TypeError(f"expected a list, got {type(value).__name__}")
         return tuple(converter.structure(one, item) for one in value)

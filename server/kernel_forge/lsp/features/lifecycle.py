@@ -46,6 +46,7 @@ def register(server: KernelForgeServer) -> None:
     @server.feature(lsp.SHUTDOWN)
     async def shutdown(ls: KernelForgeServer, _params: None = None) -> None:
         await ls.queue.close()
+        ls.protocol.cancel_others()
 
 
 async def _pull_settings(server: KernelForgeServer) -> None:

@@ -16,6 +16,7 @@ from kernel_forge.jobs.client import JobCancelled, JobFailed
 from kernel_forge.jobs.requests import FileReport, VerifyRequest
 from kernel_forge.lsp.convert import unverifiable
 from kernel_forge.lsp.document import Document
+from kernel_forge.lsp.encoding import as_written
 from kernel_forge.lsp.features import reading
 from kernel_forge.lsp.server import KernelForgeServer
 from kernel_forge.views.findings import failure_finding, findings_of
@@ -102,7 +103,7 @@ async def verify(server: KernelForgeServer, document: Document, kernel: str | No
         return
     request = VerifyRequest(
         path=document.path,
-        text=document.source.text,
+        text=as_written(document.source.text),
         sidecar=reading.sidecar_of(server, document.path),
         kernel=kernel,
         device=server.settings.device,
