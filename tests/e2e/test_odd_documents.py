@@ -170,6 +170,28 @@ def test_a_lone_surrogate_in_the_text(wire: Wire, tmp_path: Path) -> None:
     untroubled(wire)
 
 
+@pytest.mark.parametrize("answer", [{"error": {"code": 1, "message": "no"}}, {"result": 5}, {"error": "no"}, {}])
+def test_a_client_that_answers_nothing_sound(tmp_path: Path, answer: Json) -> None:
+    with Wire(tmp_path / "stderr") as server:
+        for method in ("workspace/configuration", "window/workDoneProgress/create", "workspace/codeLens/refresh"):
+            server.answers[method] = answer
+        server.initialize()
+        uri = (tmp_path / "a.cu").as_uri()
+        server.open(uri, RIGHT)
+        server.command("kernelForge.verify", uri)
+        lens = server.request("textDocument/codeLens", {"textDocument": {"uri": uri}})["result"][0]
+        assert "verified (emulated)" in lens["command"]["title"]
+        assert server.shown() == [] and "Traceback" not in server.log()
+
+
+def test_a_kernel_that_is_not_there(wire: Wire, tmp_path: Path) -> None:
+    shown = len(wire.shown())
+    uri = (tmp_path / "a.cu").as_uri()
+    wire.open(uri, RIGHT)
+    assert "result" in wire.command("kernelForge.verify", uri, "absent")
+    assert wire.shown()[shown:] == ["Not verified: this file has no spec block of a kernel absent."]
+
+
 def test_shutdown_while_a_command_runs(tmp_path: Path) -> None:
     with Wire(tmp_path / "stderr") as server:
         server.initialize()

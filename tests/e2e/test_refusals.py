@@ -207,6 +207,35 @@ def test_requests_before_initialize_wait_for_it(fresh: Wire) -> None:
     assert fresh.end() == 0  # exit after shutdown
 
 
+def test_exit_before_anything_else_is_no_orderly_end(fresh: Wire) -> None:
+    fresh.notify("exit", None)
+    assert fresh.wait() == 1
+
+
+@pytest.mark.parametrize("root", ["http://[", "", "//", "\ud800", "file:///x%00y"])
+def test_a_root_that_is_no_folder(fresh: Wire, root: str) -> None:
+    folders = [{"uri": root, "name": ""}]
+    params = {"processId": None, "capabilities": {}, "rootUri": root, "rootPath": root, "workspaceFolders": folders}
+    assert "result" in fresh.request("initialize", params)
+    fresh.notify("workspace/didChangeWorkspaceFolders", {"event": {"added": folders, "removed": folders}})
+    assert fresh.end() == 0 and "Traceback" not in fresh.log()
+
+
+def test_trust_is_given_later(fresh: Wire) -> None:
+    fresh.initialize(trusted=False)
+    text = (Path(__file__).parent / "scale.cu").read_text(encoding="utf-8")
+    fresh.open(URI, text)
+    fresh.diagnostics(URI)
+
+    def titles() -> list[str]:
+        lenses = fresh.request("textDocument/codeLens", {"textDocument": DOCUMENT})["result"]
+        return [lens["command"]["title"] for lens in lenses]
+
+    assert titles() == ["not verified: this workspace is not trusted: nothing is compiled or run"]
+    fresh.notify("kernelForge/trust", {"trusted": True})
+    assert titles() == ["not verified · Verify"]
+
+
 def test_wrong_initialization_options_are_named(fresh: Wire) -> None:
     fresh.initialize(trusted=False, timeLimit="soon", verifyOnSave=1)
     fresh.request("textDocument/codeLens", {"textDocument": DOCUMENT})

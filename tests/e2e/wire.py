@@ -14,10 +14,14 @@ Json = dict[str, Any]
 
 
 class Wire:
-    """One server process. ``received`` has every message from it; its standard error goes to ``log``."""
+    """One server process. ``received`` has every message from it; its standard error goes to ``log``.
+
+    ``answers`` has what to answer to the server's own requests, by method; the others get a result of null.
+    """
 
     def __init__(self, log: Path) -> None:
         self.received: list[Json] = []
+        self.answers: dict[str, Json] = {}
         self._log = log
         self._answers: queue.Queue[Json | None] = queue.Queue()
         self._ids = 0
@@ -32,7 +36,11 @@ class Wire:
         self._reader.start()
 
     def initialize(self, **options: object) -> Json:
-        capabilities = {"general": {"positionEncodings": ["utf-16"]}}
+        capabilities = {
+            "general": {"positionEncodings": ["utf-16"]},
+            "workspace": {"configuration": True, "codeLens": {"refreshSupport": True}},
+            "window": {"workDoneProgress": True},
+        }
         parameters = {"processId": None, "rootUri": None, "capabilities": capabilities}
         answer = self.request("initialize", {**parameters, "initializationOptions": options})
         self.notify("initialized", {})
@@ -52,7 +60,8 @@ class Wire:
             if "method" not in message:
                 self._answers.put(message)
             elif "id" in message:
-                self.send({"jsonrpc": "2.0", "id": message["id"], "result": None})
+                answer = self.answers.get(message["method"], {"result": None})
+                self.send({"jsonrpc": "2.0", "id": message["id"], **answer})
         self._answers.put(None)
 
     def send(self, message: object) -> None:

@@ -106,6 +106,8 @@ class Protocol(LanguageServerProtocol):
             except Exception as error:
                 self.refuse(msg_id, _INVALID_PARAMS, f"Invalid Params of {method}: {reason(error)}")
                 return
+            if isinstance(request, lsp.InitializeRequest):  # pygls raises for some roots, and we need none
+                request.params.root_uri = request.params.root_path = None
             if hasattr(request, "id"):
                 super().handle_message(request)
             else:
@@ -126,10 +128,13 @@ class Protocol(LanguageServerProtocol):
 
     def _take_response(self, message: Mapping[str, Any]) -> None:
         msg_id = message.get("id")
-        if not _is_id(msg_id) or msg_id not in self._request_futures:
+        if not _is_id(msg_id) or msg_id not in self._result_types:
             log.warning("ignored a response to nothing that was asked")
             return
-        kind = self._result_types.pop(msg_id, None)
+        kind = self._result_types.pop(msg_id)
+        if self._request_futures[msg_id].done():  # nobody waits for it any more
+            del self._request_futures[msg_id]
+            return
         error = message.get("error")
         try:
             if error is not None:

@@ -47,6 +47,8 @@ class KernelForgeServer(LanguageServer):
         self.sidecars: dict[str, str] = {}
         self.pending_reads: dict[str, asyncio.Task[None]] = {}
         self.progress_owners: dict[str, str] = {}
+        self.shut_down = False
+        self.exit_code = 0
         self._refresh: asyncio.Task[None] | None = None
 
     @property

@@ -33,6 +33,8 @@ def serve(tcp: tuple[str, int] | None = None) -> None:
     os.dup2(2, 1)
     sys.stdout = sys.stderr
     server.start_io(sys.stdin.buffer, protocol_out)
+    if server.exit_code:  # pygls swallows it
+        sys.exit(server.exit_code)
 
 
 def _not_refusals(record: logging.LogRecord) -> bool:

@@ -47,6 +47,11 @@ def register(server: KernelForgeServer) -> None:
     async def shutdown(ls: KernelForgeServer, _params: None = None) -> None:
         await ls.queue.close()
         ls.protocol.cancel_others()
+        ls.shut_down = True
+
+    @server.feature(lsp.EXIT)
+    def leave(ls: KernelForgeServer, _params: None = None) -> None:
+        ls.exit_code = 0 if ls.shut_down else 1
 
 
 async def _pull_settings(server: KernelForgeServer) -> None:

@@ -101,6 +101,9 @@ async def verify(server: KernelForgeServer, document: Document, kernel: str | No
             document.clear()
             reading.publish(server, document)
         return
+    if kernel is not None and read.spec_of(kernel) is None:
+        server.tell(f"Not verified: this file has no spec block of a kernel {kernel[:100]}.", lsp.MessageType.Warning)
+        return
     request = VerifyRequest(
         path=document.path,
         text=as_written(document.source.text),
