@@ -46,3 +46,11 @@ def test_the_reason_names_every_place_up_to_three() -> None:
         "expected int, got str at start.line; required field missing at start.character; "
         "expected int, got str at end.line"
     )
+
+
+def test_the_reason_for_a_missing_object_is_no_python() -> None:
+    with pytest.raises(Exception) as caught:
+        CONVERTER.structure(
+            {"params": None, "id": 1, "method": "workspace/executeCommand", "jsonrpc": "2.0"}, lsp.ExecuteCommandRequest
+        )
+    assert reason(caught.value) == "invalid value, expected ExecuteCommandParams at params"

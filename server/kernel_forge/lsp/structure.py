@@ -16,6 +16,10 @@ MAX_REASONS = 3
 _ID = int | str
 
 
+class WrongType(TypeError):
+    """A value has another JSON type than the protocol says; the text names both."""
+
+
 def strict_converter() -> Converter:
     """lsprotocol's converter without its conversions between JSON types."""
     converter: Converter = default_converter()  # type: ignore[no-untyped-call]
@@ -41,8 +45,8 @@ def reason(error: Exception) -> str:
 def _say(error: BaseException, kind: type | None) -> str:
     if isinstance(error, KeyError):
         return "required field missing"
-    if isinstance(error, TypeError | ValueError) and str(error):
-        return str(error)
+    if isinstance(error, WrongType | ValueError) and str(error):
+        return str(error).rstrip(".")
     return f"invalid value, expected {getattr(kind, '__name__', kind)}"
 
 
@@ -52,13 +56,13 @@ def _plain(value: Any, kind: type) -> Any:
     if kind is int and isinstance(value, float) and value.is_integer():  # some clients have no other numbers
         return int(value)
     if type(value) is not kind:  # bool is an int to Python, but not in JSON
-        raise TypeError(f"expected {kind.__name__}, got {type(value).__name__}")
+        raise WrongType(f"expected {kind.__name__}, got {type(value).__name__}")
     return value
 
 
 def _identifier(value: Any, _kind: object) -> int | str:
     if not isinstance(value, _ID) or isinstance(value, bool):
-        raise TypeError(f"expected an integer or a string, got {type(value).__name__}")
+        raise WrongType(f"expected an integer or a string, got {type(value).__name__}")
     return value
 
 
@@ -78,7 +82,7 @@ def _sequence(kind: Any, converter: Converter) -> Any:
         if value == {}:  # how some clients write an empty table
             return ()
         if not isinstance(value, list):
-            raise TypeError(f"expected a list, got {type(value).__name__}")
+            raise WrongType(f"expected a list, got {type(value).__name__}")
         return tuple(converter.structure(one, item) for one in value)
 
     return structure
