@@ -36,7 +36,7 @@ class Protocol(LanguageServerProtocol):
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
         for method in _OURS:
-            self.fm.builtin_features.pop(method)
+            self.fm.builtin_features.pop(method, None)
 
     def structure_message(self, data: Any) -> Any:
         """Nothing yet: this is called for every object inside a message too, see :meth:`handle_message`."""
