@@ -14,6 +14,8 @@ import pytest_lsp
 from lsprotocol import types as lsp
 from pytest_lsp import ClientServerConfig, LanguageClient, client_capabilities
 
+from kernel_forge.wiring import cache_folder
+
 HERE = Path(__file__).parent
 CONFIG = ClientServerConfig(server_command=[sys.executable, "-m", "kernel_forge", "serve"])
 RIGHT = (HERE / "scale.cu").read_text(encoding="utf-8")
@@ -185,13 +187,15 @@ async def test_cancel_stops_the_kernel_and_its_processes(client: LanguageClient,
 
 
 def _kernels_running() -> list[str]:
+    """Programs of this cache folder: another checkout may run its tests beside."""
+    folder_of_kernels = re.escape(str(cache_folder().resolve()))
     found = []
     for folder in Path("/proc").iterdir():
         try:
             target = str((folder / "exe").readlink()) if folder.name.isdigit() else ""
         except OSError:
             continue
-        if re.search(r"artifacts/[0-9a-f]{64}/kernel$", target):
+        if re.search(rf"{folder_of_kernels}/.*artifacts/[0-9a-f]{{64}}/kernel$", target):
             found.append(target)
     return found
 

@@ -2,7 +2,9 @@
 
 from lsprotocol import types as lsp
 
+from kernel_forge.domain.finding import Finding, Severity
 from kernel_forge.domain.outcome import Passed, Verdict
+from kernel_forge.domain.text import Position, Range
 from kernel_forge.jobs.requests import FileReport
 from kernel_forge.lsp.document import Document
 from kernel_forge.lsp.encoding import Encoding
@@ -42,7 +44,7 @@ def change(made: Document, old: str, new: str) -> None:
     text = made.source.text.replace(old, new, 1)
     assert text != made.source.text
     whole = lsp.TextDocumentContentChangeWholeDocument(text=text)
-    made.apply([whole], made.version + 1, Encoding.UTF16, lambda: text)
+    made.apply([whole], made.version + 1, Encoding.UTF16)
 
 
 def test_typing_in_one_kernel_leaves_the_others_verdict() -> None:
@@ -96,3 +98,14 @@ def test_a_job_for_one_kernel_runs_beside_that_of_the_file_and_a_job_for_the_fil
     assert set(made.jobs) == {whole, again}
     newest = made.start("newest", None)
     assert set(made.jobs) == {newest}
+
+
+def test_an_edit_past_the_end_happens_at_the_end() -> None:
+    made = document()
+    last = len(TEXT.split("\n")) - 1  # the empty line after the last line break
+    place = Range(Position(last, 0), Position(last, 0))
+    made.results.findings = (Finding("KF301", Severity.ERROR, "m", "/a.cu", place),)
+    beyond = lsp.Range(start=lsp.Position(last + 500, 7), end=lsp.Position(last + 900, 0))
+    made.apply([lsp.TextDocumentContentChangePartial(range=beyond, text="x")], 2, Encoding.UTF16)
+    assert made.source.text == TEXT + "x"
+    assert made.results.findings == ()  # its line is no longer the same

@@ -1,3 +1,7 @@
+import math
+
+import pytest
+
 from kernel_forge.lsp.settings import Settings, read_settings
 
 
@@ -11,7 +15,7 @@ def test_a_section_or_its_content_is_read() -> None:
 def test_a_wrong_entry_keeps_its_old_value_and_is_named() -> None:
     settings, problems = read_settings({"timeLimit": -1, "verifyOnSave": False}, Settings(time_limit=7.0))
     assert settings == Settings(time_limit=7.0, verify_on_save=False)
-    assert problems == ("kernelForge.timeLimit: -1 is not a number of seconds above 0",)
+    assert problems == ("kernelForge.timeLimit: -1 is not a number of seconds above 0 and up to 86400",)
 
 
 def test_entries_of_others_are_left_alone() -> None:
@@ -26,3 +30,15 @@ def test_a_workspace_cannot_declare_itself_trusted() -> None:
     untrusted, _ = read_settings({"trusted": False}, Settings(), may_trust=True)
     assert not untrusted.trusted
     assert read_settings({"trusted": True}, untrusted) == (untrusted, ())
+
+
+@pytest.mark.parametrize("seconds", [0, 86401, 10**400, math.inf, math.nan, True, "5"])
+def test_a_time_limit_is_a_number_of_seconds_up_to_a_day(seconds: object) -> None:
+    settings, problems = read_settings({"timeLimit": seconds}, Settings())
+    assert settings == Settings() and len(problems) == 1
+
+
+def test_names_that_no_file_or_macro_can_have_are_refused() -> None:
+    raw = {"includeDirs": ["/a\0b"], "defines": {"A": {"deep": 1}}}
+    assert read_settings(raw, Settings())[0] == Settings()
+    assert read_settings({"includeDirs": ["\ud800"], "defines": {"A": "\0"}}, Settings())[0] == Settings()

@@ -1,5 +1,6 @@
 """Domain values to protocol values and back: the only place that builds protocol ranges."""
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -24,16 +25,46 @@ _SEVERITIES = {
 
 
 def path_of(uri: str) -> str:
-    """The file path of a ``file:`` URI; any other URI (``untitled:``) is its own name."""
-    parts = urlsplit(uri)
-    if parts.scheme != "file":
+    """The path of the local file that a ``file:`` URI names; any other URI (``untitled:``) is its own name."""
+    try:
+        parts = urlsplit(uri)
+    except ValueError:  # such as "http://["
         return uri
-    path = unquote(parts.path)
-    if "\0" in path:  # no file can have this name
+    if parts.scheme != "file" or parts.netloc not in ("", "localhost"):
+        return uri
+    path = unquote(parts.path, errors="surrogateescape")  # a file's name need not be UTF-8
+    if not path.startswith("/") or path.endswith("/") or not _can_be_a_name(path):
         return uri
     if len(path) > 2 and path[0] == "/" and path[2] == ":":  # /C:/x on Windows
         path = path[1:]
     return path
+
+
+def is_file_path(path: str) -> bool:
+    """Whether :func:`path_of` gave the path of a file (and not a URI back)."""
+    return Path(path).is_absolute()
+
+
+def unverifiable(path: str) -> str | None:
+    """Why a document of that path (see :func:`path_of`) cannot be verified whatever its text, or None."""
+    if not is_file_path(path):
+        return "only a file on this machine can be verified; save the document as one first"
+    if any(ord(c) < 32 or ord(c) == 127 for c in path):
+        return "the file's path has a line break or another control character; rename it"
+    try:
+        os.lstat(path)
+    except FileNotFoundError:
+        return None  # a new buffer: its text is all that is needed
+    except OSError as error:  # such as a name that is too long
+        return f"the file's path cannot be used ({error.strerror})"
+    return None
+
+
+def _can_be_a_name(path: str) -> bool:
+    try:
+        return b"\0" not in os.fsencode(path)
+    except UnicodeEncodeError:  # a lone surrogate
+        return False
 
 
 def uri_of(path: str) -> str:
@@ -59,8 +90,9 @@ def from_position(position: lsp.Position, line_of: LineOf, encoding: Encoding) -
 
 
 def from_range(place: lsp.Range, line_of: LineOf, encoding: Encoding) -> Range:
-    """A range of the client in code points."""
-    return Range(from_position(place.start, line_of, encoding), from_position(place.end, line_of, encoding))
+    """A range of the client in code points; one given from its end to its start is turned round."""
+    ends = from_position(place.start, line_of, encoding), from_position(place.end, line_of, encoding)
+    return Range(min(ends), max(ends))
 
 
 def to_text_edit(edit: TextEdit, line_of: LineOf, encoding: Encoding) -> lsp.TextEdit:

@@ -39,4 +39,6 @@ def _digest(source: SourceFile, kernels: frozenset[str]) -> str:
     text = source.text
     for place in sorted(gone, key=lambda r: r.start, reverse=True):
         text = text[: source.offset(place.start)] + text[source.offset(place.end) :]
-    return hashlib.sha256("\n".join(line.rstrip() for line in text.split("\n") if line.strip()).encode()).hexdigest()
+    return hashlib.sha256(
+        "\n".join(line.rstrip() for line in text.split("\n") if line.strip()).encode("utf-8", "surrogatepass")
+    ).hexdigest()

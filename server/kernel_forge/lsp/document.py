@@ -1,6 +1,6 @@
 """What the server knows about one open file: its text, what the spec says, what the last run found."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -10,6 +10,7 @@ from kernel_forge.domain.errors import SourceError
 from kernel_forge.domain.finding import Finding
 from kernel_forge.domain.outcome import Verdict
 from kernel_forge.domain.text import Position, Range
+from kernel_forge.lsp import plain_text
 from kernel_forge.lsp.convert import from_range
 from kernel_forge.lsp.dependence import Basis
 from kernel_forge.lsp.encoding import Encoding
@@ -64,6 +65,7 @@ class Document:
         self.path = path
         self.version = version
         self.refused: str | None = None
+        self._refused_text: str | None = None
         self.source: SourceFile
         self._replace(text)
         self.reading: SpecReading | None = None
@@ -86,27 +88,21 @@ class Document:
         changes: Sequence[lsp.TextDocumentContentChangeEvent],
         version: int,
         encoding: Encoding,
-        whole_text: Callable[[], str],
     ) -> None:
-        """Apply the changes of one ``didChange``, in order, and move the results along.
-
-        ``whole_text`` gives the text after all changes, for when the text before them was refused.
-        """
+        """Apply the changes of one ``didChange``, in order, and move the results along."""
         self.version = version
         self.last_reading, self.reading = self.reading or self.last_reading, None
-        if self.refused is not None:
-            self._replace(whole_text())
-            return
         for change in changes:
-            if isinstance(change, lsp.TextDocumentContentChangePartial):
-                where = from_range(change.range, self.line, encoding)
+            if self._refused_text is not None:
+                self._replace(plain_text.change(self._refused_text, change, encoding))
+            elif isinstance(change, lsp.TextDocumentContentChangePartial):
+                where = self._clipped(from_range(change.range, self.line, encoding))
                 at_end = where.start.column == len(self.line(where.start.line))
                 self._note(Edit(where, change.text, at_end))
                 try:
                     self.source = self.source.edit(where, change.text)
                 except SourceError:
-                    self._replace(whole_text())
-                    return
+                    self._replace(plain_text.change(self.source.text, change, encoding))
             else:
                 whole = Range(Position(0, 0), self.source.position(len(self.source.text)))
                 self._note(Edit(whole, change.text))
@@ -115,10 +111,15 @@ class Document:
     def _replace(self, text: str) -> None:
         try:
             self.source = parse(text, self.path)
-            self.refused = None
+            self.refused = self._refused_text = None
         except SourceError as error:
             self.source = parse("", self.path)
-            self.refused = str(error)
+            self.refused, self._refused_text = str(error), text
+
+    def _clipped(self, place: Range) -> Range:
+        """Where in the text an edit of ``place`` happens."""
+        source = self.source
+        return Range(source.position(source.offset(place.start)), source.position(source.offset(place.end)))
 
     def _note(self, edit: Edit) -> None:
         self.results.findings = shift(self.results.findings, edit)

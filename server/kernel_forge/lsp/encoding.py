@@ -45,6 +45,16 @@ def from_units(line: str, units: int, encoding: Encoding) -> int:
     return len(line)
 
 
+def as_written(text: str) -> str:
+    """``text`` as an editor writes it to a file: both halves of a surrogate pair are one character, a lone half
+    is U+FFFD."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return text
+
+
 def _width(character: str, encoding: Encoding) -> int:
     code = ord(character)
     if encoding is Encoding.UTF16:

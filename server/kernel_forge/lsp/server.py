@@ -8,8 +8,10 @@ import asyncio
 import logging
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from lsprotocol import types as lsp
+from pygls.exceptions import FeatureRequestError, JsonRpcException
 from pygls.lsp.server import LanguageServer
 
 from kernel_forge import __version__
@@ -18,7 +20,12 @@ from kernel_forge.jobs.queue import JobQueue
 from kernel_forge.lsp.convert import LineOf, path_of
 from kernel_forge.lsp.document import Document
 from kernel_forge.lsp.encoding import Encoding
+from kernel_forge.lsp.protocol import Protocol
 from kernel_forge.lsp.settings import Settings
+from kernel_forge.lsp.structure import strict_converter
+
+if TYPE_CHECKING:
+    from pygls.server import ServerErrors  # exists for type checkers only
 
 log = logging.getLogger(__name__)
 
@@ -29,8 +36,10 @@ class KernelForgeServer(LanguageServer):
     Everything here is used from the event loop only.
     """
 
+    protocol: Protocol
+
     def __init__(self) -> None:
-        super().__init__("kernel-forge", __version__)
+        super().__init__("kernel-forge", __version__, protocol_cls=Protocol, converter_factory=strict_converter)
         self.jobs = JobClient()
         self.queue = JobQueue(self.jobs)
         self.settings = Settings()
@@ -38,6 +47,8 @@ class KernelForgeServer(LanguageServer):
         self.sidecars: dict[str, str] = {}
         self.pending_reads: dict[str, asyncio.Task[None]] = {}
         self.progress_owners: dict[str, str] = {}
+        self.shut_down = False
+        self.exit_code = 0
         self._refresh: asyncio.Task[None] | None = None
 
     @property
@@ -64,6 +75,14 @@ class KernelForgeServer(LanguageServer):
             return bool(test(self.client_capabilities))
         except AttributeError:
             return False
+
+    def report_server_error(self, error: Exception, source: "ServerErrors") -> None:
+        """Called by pygls: a message that is no JSON is refused; a fault of ours that no answer tells is shown."""
+        if source is JsonRpcException and isinstance(error, ValueError | RecursionError):  # from parsing
+            self.protocol.refuse(None, int(lsp.ErrorCodes.ParseError), f"not JSON: {type(error).__name__}")
+        elif source is not FeatureRequestError:
+            log.error("%s", error, exc_info=error)
+            super().report_server_error(error, source)
 
     def tell(self, message: str, kind: lsp.MessageType = lsp.MessageType.Info) -> None:
         """Show ``message`` to the person."""
@@ -94,6 +113,6 @@ def _lines(lines: list[str]) -> LineOf:
 def _disk_lines(path: str) -> LineOf:
     try:
         return _lines(Path(path).read_text(encoding="utf-8", errors="replace").split("\n"))
-    except OSError:
+    except (OSError, ValueError):  # no such file, or a name that no file can have
         log.info("cannot read %s to place a range in it", path)
         return lambda _: ""

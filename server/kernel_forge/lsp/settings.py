@@ -1,12 +1,14 @@
 """What the client may configure, read from initialization options and ``workspace/configuration``."""
 
 import re
+import reprlib
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
 SECTION = "kernelForge"
-_BREAK = re.compile(r"[\n\r\v\f]")
+MAX_SECONDS = 86400.0
+_BREAK = re.compile(r"[\0\n\r\v\f]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +54,7 @@ def read_settings(raw: object, old: Settings, *, may_trust: bool = False) -> tup
             continue  # other parts of the client keep settings in the same section
         converted = _convert(name, value)
         if converted is None:
-            problems.append(f"{SECTION}.{key}: {value!r} is not {_EXPECTED[name]}")
+            problems.append(f"{SECTION}.{key}: {reprlib.repr(value)} is not {_EXPECTED[name]}")
         else:
             accepted[name] = converted
     return replace(old, **accepted), tuple(problems)
@@ -62,7 +64,7 @@ _EXPECTED = {
     "trusted": "true or false",
     "verify_on_save": "true or false",
     "device": "the name of a device",
-    "time_limit": "a number of seconds above 0",
+    "time_limit": "a number of seconds above 0 and up to 86400",
     "include_dirs": "a list of directories",
     "defines": "an object of macro names and values, each on one line",
 }
@@ -74,15 +76,20 @@ def _convert(name: str, value: object) -> object | None:
             return value
         case ("device", str()) if value:
             return value
-        case ("time_limit", int() | float()) if not isinstance(value, bool) and value > 0:
+        case ("time_limit", int() | float()) if not isinstance(value, bool) and 0 < value <= MAX_SECONDS:
             return float(value)
-        case ("include_dirs", list() | tuple()) if all(isinstance(v, str) for v in value):
+        case ("include_dirs", list() | tuple()) if all(isinstance(v, str) and _can_be_a_name(v) for v in value):
             return tuple(value)
         case ("defines", Mapping()) if all(
-            isinstance(k, str) and not _BREAK.search(f"{k}{v}") for k, v in value.items()
+            isinstance(k, str) and isinstance(v, str | int | float) and not _BREAK.search(f"{k}{v}")
+            for k, v in value.items()
         ):
             return {k: str(v) for k, v in value.items()}
     return None
+
+
+def _can_be_a_name(text: str) -> bool:
+    return not any(c == "\0" or "\ud800" <= c <= "\udfff" for c in text)
 
 
 def _camel(name: str) -> str:

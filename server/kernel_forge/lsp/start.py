@@ -4,6 +4,8 @@ import logging
 import os
 import sys
 
+from pygls.exceptions import JsonRpcInvalidParams
+
 from kernel_forge.lsp.features import code_actions, completion, hover, lenses, lifecycle, sync, verification
 from kernel_forge.lsp.server import KernelForgeServer
 
@@ -20,6 +22,8 @@ def serve(tcp: tuple[str, int] | None = None) -> None:
     """Serve on stdio, or on a TCP address, until the client ends the session."""
     logging.basicConfig(level=logging.WARNING, stream=sys.stderr, format="%(levelname)s %(name)s: %(message)s")
     logging.getLogger("pygls").setLevel(logging.ERROR)  # at INFO it logs every message with its whole body
+    for name in ("pygls.protocol.json_rpc", "pygls.server"):
+        logging.getLogger(name).addFilter(_not_refusals)
     server = create_server()
     if tcp is not None:
         server.start_tcp(*tcp)
@@ -29,3 +33,12 @@ def serve(tcp: tuple[str, int] | None = None) -> None:
     os.dup2(2, 1)
     sys.stdout = sys.stderr
     server.start_io(sys.stdin.buffer, protocol_out)
+    if server.exit_code:  # pygls swallows it
+        sys.exit(server.exit_code)
+
+
+def _not_refusals(record: logging.LogRecord) -> bool:
+    """Whether to log: what was refused is the client's fault, and the client has the reason."""
+    error = record.exc_info[1] if record.exc_info is not None else None
+    unreadable = record.name == "pygls.server" and isinstance(error, ValueError | RecursionError)
+    return not unreadable and not isinstance(error, JsonRpcInvalidParams)

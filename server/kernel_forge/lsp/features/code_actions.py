@@ -26,10 +26,12 @@ def register(server: KernelForgeServer) -> None:
     )
     def code_action(ls: KernelForgeServer, params: lsp.CodeActionParams) -> list[lsp.CodeAction]:
         path = path_of(params.text_document.uri)
-        where = from_range(params.range, ls.lines_of(path), ls.encoding)
         wanted = params.context.only
         document = ls.document(params.text_document.uri)
         owners = [document] if document is not None else [d for d in ls.documents.values() if _is_beside(d, path)]
+        if not owners:
+            return []
+        where = from_range(params.range, ls.lines_of(path), ls.encoding)
         actions = [action for owner in owners for action in _fixes(ls, owner, path, where)]
         if document is not None:
             actions += _kernel_actions(ls, document, where)

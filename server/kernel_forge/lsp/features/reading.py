@@ -13,7 +13,7 @@ from lsprotocol import types as lsp
 
 from kernel_forge.domain.finding import Finding, Severity
 from kernel_forge.domain.text import Range
-from kernel_forge.lsp.convert import to_diagnostic, uri_of
+from kernel_forge.lsp.convert import is_file_path, to_diagnostic, uri_of
 from kernel_forge.lsp.document import Document
 from kernel_forge.lsp.server import KernelForgeServer
 
@@ -25,18 +25,20 @@ DEBOUNCE_SECONDS = 0.15
 _reader = ThreadPoolExecutor(1, thread_name_prefix="spec-reader")
 
 
-def sidecar_path(path: str) -> Path:
-    """``name.forge.toml`` beside ``name.cu``."""
-    return Path(path).with_suffix(".forge.toml")
+def sidecar_path(path: str) -> Path | None:
+    """``name.forge.toml`` beside ``name.cu``; None beside a document that is no file."""
+    return Path(path).with_suffix(".forge.toml") if is_file_path(path) else None
 
 
 def sidecar_of(server: KernelForgeServer, path: str) -> tuple[str, str] | None:
     """Path and text of the sidecar: as open in the editor, else as on disk, else None."""
     beside = sidecar_path(path)
+    if beside is None:
+        return None
     if str(beside) in server.sidecars:
         return str(beside), server.sidecars[str(beside)]
     try:
-        return str(beside), beside.read_text(encoding="utf-8")
+        return (str(beside), beside.read_text(encoding="utf-8")) if beside.is_file() else None  # not a pipe
     except (OSError, UnicodeDecodeError):
         return None
 

@@ -1,13 +1,17 @@
 """Open, change, save, close: keep the documents and start work."""
 
+import logging
+
 from lsprotocol import types as lsp
 
+from kernel_forge.lsp import plain_text
 from kernel_forge.lsp.convert import path_of, uri_of
 from kernel_forge.lsp.document import Document
 from kernel_forge.lsp.features import reading
 from kernel_forge.lsp.features.verification import cancel, verify
 from kernel_forge.lsp.server import KernelForgeServer
 
+log = logging.getLogger(__name__)
 SIDECAR_SUFFIX = ".forge.toml"
 
 
@@ -28,19 +32,17 @@ def register(server: KernelForgeServer) -> None:
     async def did_change(ls: KernelForgeServer, params: lsp.DidChangeTextDocumentParams) -> None:
         uri, version = params.text_document.uri, params.text_document.version
         path = path_of(uri)
-
-        def whole_text() -> str:
-            return ls.workspace.get_text_document(uri).source
-
-        if path.endswith(SIDECAR_SUFFIX):
-            ls.sidecars[path] = whole_text()
+        if path in ls.sidecars:
+            for change in params.content_changes:
+                ls.sidecars[path] = plain_text.change(ls.sidecars[path], change, ls.encoding)
             _reread_owner(ls, path)
             return
         document = ls.document(uri)
         if document is None:
+            log.warning("ignored a change of a document that is not open")
             return
         had_findings = bool(document.results.findings)
-        document.apply(params.content_changes, version, ls.encoding, whole_text)
+        document.apply(params.content_changes, version, ls.encoding)
         if had_findings:
             reading.publish(ls, document)  # at once: a stale squiggle must not stay on a changed line
         reading.schedule(ls, document)

@@ -1,10 +1,12 @@
 """Running verifications: from a save or a command to findings, with progress and cancel."""
 
-import itertools
 import logging
+from collections.abc import Sequence
+from itertools import count, zip_longest
 from typing import Any, assert_never
 
 from lsprotocol import types as lsp
+from pygls.exceptions import JsonRpcInvalidParams
 
 from kernel_forge.domain.event import Progress
 from kernel_forge.domain.finding import Finding, Severity
@@ -12,7 +14,9 @@ from kernel_forge.domain.outcome import Verdict
 from kernel_forge.domain.text import Location, Range
 from kernel_forge.jobs.client import JobCancelled, JobFailed
 from kernel_forge.jobs.requests import FileReport, VerifyRequest
+from kernel_forge.lsp.convert import unverifiable
 from kernel_forge.lsp.document import Document
+from kernel_forge.lsp.encoding import as_written
 from kernel_forge.lsp.features import reading
 from kernel_forge.lsp.server import KernelForgeServer
 from kernel_forge.views.findings import failure_finding, findings_of
@@ -20,23 +24,25 @@ from kernel_forge.views.findings import failure_finding, findings_of
 log = logging.getLogger(__name__)
 VERIFY_COMMAND = "kernelForge.verify"
 UNTRUSTED = "this workspace is not trusted: nothing is compiled or run"
-_tokens = itertools.count(1)
+_tokens = count(1)
 
 
 def register(server: KernelForgeServer) -> None:
     """Register the commands that start and stop verifications."""
 
     @server.command(VERIFY_COMMAND)
-    async def verify_command(ls: KernelForgeServer, uri: Any = None, kernel: Any = None, *_: Any) -> None:
-        document = ls.document(uri) if isinstance(uri, str) else None
+    async def verify_command(ls: KernelForgeServer, *arguments: Any) -> None:
+        uri, kernel = _strings(arguments, "uri", "kernel")
+        document = ls.document(uri) if uri is not None else None
         if document is None:
             ls.tell("Open the file in the editor first.", lsp.MessageType.Warning)
             return
-        await verify(ls, document, kernel if isinstance(kernel, str) else None, asked=True)
+        await verify(ls, document, kernel, asked=True)
 
     @server.command("kernelForge.cancel")
-    async def cancel_command(ls: KernelForgeServer, uri: Any = None, *_: Any) -> None:
-        document = ls.document(uri) if isinstance(uri, str) else None
+    async def cancel_command(ls: KernelForgeServer, *arguments: Any) -> None:
+        (uri,) = _strings(arguments, "uri")
+        document = ls.document(uri) if uri is not None else None
         if document is not None:
             await cancel(ls, document)
 
@@ -45,6 +51,22 @@ def register(server: KernelForgeServer) -> None:
         document = ls.document(ls.progress_owners.get(str(params.token), ""))
         if document is not None:
             await cancel(ls, document)
+
+
+def _strings(arguments: Sequence[object], *names: str) -> list[str | None]:
+    """The arguments of a command by position: strings, None where missing or null. Further ones are ignored.
+
+    (pygls itself would demand that a command with named parameters gets all of them.)
+
+    Raises:
+        JsonRpcInvalidParams: one is something else.
+    """
+    found: list[str | None] = []
+    for name, value in zip_longest(names, arguments[: len(names)]):
+        if value is not None and not isinstance(value, str):
+            raise JsonRpcInvalidParams(f"argument {name}: expected a string or null, got {type(value).__name__}")
+        found.append(value)
+    return found
 
 
 async def cancel(server: KernelForgeServer, document: Document) -> None:
@@ -64,6 +86,11 @@ async def verify(server: KernelForgeServer, document: Document, kernel: str | No
         if asked:
             server.tell(f"Not verified: {UNTRUSTED}.", lsp.MessageType.Warning)
         return
+    impossible = unverifiable(document.path)
+    if impossible is not None:
+        if asked:
+            server.tell(f"Not verified: {impossible}.", lsp.MessageType.Warning)
+        return
     if document.reading is None:
         await reading.read(server, document)
     read = document.reading
@@ -74,9 +101,12 @@ async def verify(server: KernelForgeServer, document: Document, kernel: str | No
             document.clear()
             reading.publish(server, document)
         return
+    if kernel is not None and read.spec_of(kernel) is None:
+        server.tell(f"Not verified: this file has no spec block of a kernel {kernel[:100]}.", lsp.MessageType.Warning)
+        return
     request = VerifyRequest(
         path=document.path,
-        text=document.source.text,
+        text=as_written(document.source.text),
         sidecar=reading.sidecar_of(server, document.path),
         kernel=kernel,
         device=server.settings.device,
