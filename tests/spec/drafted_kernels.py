@@ -633,7 +633,9 @@ __global__ void k(const float* u, float* v, int nx, int ny, int nz) {
   v[at] = inside ? u[at - 1] + u[at + 1] : u[at];
 }
 """,
-        {"reference.v": "np.concatenate([u[:, :, :1], u[:, :, :-2] + u[:, :, 2:], u[:, :, 1:][:, :, -1:]], axis=2)"
-        " if nx > 1 else u"},
+        {
+            "reference.v": "np.concatenate([u[:, :, :1], u[:, :, :-2] + u[:, :, 2:], u[:, :, 1:][:, :, -1:]], axis=2)"
+            " if nx > 1 else u"
+        },
     ),
 }
