@@ -7,6 +7,7 @@ from typing import Protocol
 from kernel_forge.domain.launch import CompileRequest, RunRequest
 from kernel_forge.domain.measurement import Peaks, TimingPlan, Timings
 from kernel_forge.domain.outcome import CompileFailed, CompilerMessage, RunOutcome, SanitizerFailure, Unavailable
+from kernel_forge.domain.performance import Counters
 from kernel_forge.domain.resources import Resources
 
 SANITIZERS = ("memcheck", "racecheck", "initcheck", "synccheck")
@@ -106,4 +107,8 @@ class Device(Protocol):
 
     def peaks(self) -> Peaks | Unavailable:
         """What the device does at best, measured at the first call on a machine and kept."""
+        ...
+
+    def profile(self, artifact: Artifact, request: RunRequest) -> tuple[Counters, ...] | Unavailable:
+        """Hardware counters of one execution, launch by launch, where the device has them and permits reading them."""
         ...

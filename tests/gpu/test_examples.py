@@ -74,6 +74,17 @@ def test_the_time_of_a_large_copy_like_kernel_is_near_the_bandwidth(gpu: CudaDev
     assert low <= made["measurement"]["seconds"] <= high
 
 
+def test_counters_tell_the_traffic_where_they_may_be_read(gpu: CudaDevice) -> None:
+    n = 1 << 24
+    made = command("time", str(KERNELS / "saxpy.cu"), "--size", f"n={n}", "--profile")["files"][0]["timings"][0]
+    if made["no_counters"]:
+        pytest.skip(made["no_counters"])
+    (counters,) = made["counters"]
+    assert 0.8 < counters["memory_read_bytes"] / (2 * 4 * n) < 1.2
+    assert 30 < counters["active_lanes"] <= 32
+    assert counters["load_sector_percent"] > 90
+
+
 def test_a_launch_of_almost_nothing_is_launch_bound(gpu: CudaDevice) -> None:
     made = command("time", str(KERNELS / "saxpy.cu"), "--size", "n=32")["files"][0]["timings"][0]
     assert made["measurement"]["launch_bound"]

@@ -96,6 +96,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_job_options(time, device="cuda")
     time.add_argument("--size", action="append", default=[], metavar="NAME=VALUE", help="instead of the first case's")
     time.add_argument("--budget", type=seconds, default=2.0, metavar="S", help="seconds of measuring for one kernel")
+    time.add_argument("--profile", action="store_true", help="hardware counters as well, where ncu may read them")
     time.add_argument("--warm", action="store_true", help="let the caches keep the data from one execution to the next")
     devices = commands.add_parser("devices", help="where kernels can run, and why not")
     devices.add_argument("--json", action="store_true", help="print JSON")

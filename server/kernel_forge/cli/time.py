@@ -44,6 +44,7 @@ def time_command(options: argparse.Namespace) -> int:
             include_dirs=tuple(options.include),
             defines=defines(options.define),
             plan=TimingPlan(budget=options.budget, cold=not options.warm),
+            profile=options.profile,
             time_limit=options.time_limit,
         )
         for target, _, _ in pairs

@@ -41,6 +41,32 @@ class Attained:
     share: float
 
 
+@dataclass(frozen=True, slots=True)
+class Counters:
+    """Hardware counters of one launch, under a profiler: its time there is not the kernel's own.
+
+    Attributes:
+        memory_percent, multiprocessor_percent: throughput as a share of what the hardware sustains.
+        occupancy_percent: warps that were resident, of those that could be.
+        l2_hit_percent: sectors found in the level-2 cache.
+        bank_conflicts: extra passes through shared memory.
+        load_sector_percent: bytes used of each 32-byte sector that global loads fetched; 100 is coalesced.
+        active_lanes: of 32, on average per instruction; less is divergence.
+    """
+
+    kernel: str
+    nanoseconds: float
+    memory_read_bytes: float
+    memory_written_bytes: float
+    memory_percent: float
+    multiprocessor_percent: float
+    occupancy_percent: float
+    l2_hit_percent: float
+    bank_conflicts: float
+    load_sector_percent: float
+    active_lanes: float
+
+
 @dataclass(frozen=True)
 class KernelTiming:
     """The time of one kernel at one case.
@@ -50,6 +76,7 @@ class KernelTiming:
         drift: of the control kernel, see :class:`~kernel_forge.domain.measurement.Timings`.
         occupancy: of the first launch; None on a device without multiprocessors.
         attained: rates against ``peaks``; None where the device has none.
+        counters: of every launch, where they were asked for; ``no_counters`` says why there are none.
     """
 
     kernel: str
@@ -63,3 +90,5 @@ class KernelTiming:
     occupancy: Occupancy | None = None
     attained: Attained | None = None
     peaks: Peaks | None = None
+    counters: tuple[Counters, ...] = ()
+    no_counters: str | None = None

@@ -76,6 +76,7 @@ class TimeRequest:
         path, text, sidecar, kernel, device, seed, configuration: as in :class:`VerifyRequest`.
         sizes: values of sizes in place of those of the first case.
         plan: how carefully.
+        profile: read hardware counters too.
         time_limit: seconds for compiling and checking one kernel; timing has the budget of the plan.
     """
 
@@ -90,6 +91,7 @@ class TimeRequest:
     include_dirs: tuple[str, ...] = ()
     defines: Mapping[str, str] = field(default_factory=dict)
     plan: TimingPlan = field(default_factory=TimingPlan)
+    profile: bool = False
     time_limit: float = 120.0
 
     @property

@@ -100,6 +100,7 @@ def _time(
         return verdict(timed)
     peaks = device.peaks()
     rates = None if isinstance(peaks, Unavailable) else _attained(spec, bound, checked_at, checked, timed, peaks)
+    counters = device.profile(checked.artifact, timed_request) if request.profile else ()
     return KernelTiming(
         spec.kernel,
         spec.path,
@@ -112,6 +113,8 @@ def _time(
         _occupancy(info, checked.artifact, timed_request),
         rates,
         peaks if isinstance(peaks, Peaks) else None,
+        () if isinstance(counters, Unavailable) else counters,
+        counters.reason if isinstance(counters, Unavailable) else None,
     )
 
 

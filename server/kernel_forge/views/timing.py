@@ -4,7 +4,7 @@ from dataclasses import asdict
 from typing import Any
 
 from kernel_forge.domain.measurement import Measurement, Peaks
-from kernel_forge.domain.performance import Attained, KernelTiming, Occupancy
+from kernel_forge.domain.performance import Attained, Counters, KernelTiming, Occupancy
 
 _UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns"))
 
@@ -43,6 +43,10 @@ def timing_lines(timing: KernelTiming) -> list[str]:
         lines.extend(_rates(timing.attained, timing.peaks))
     if timing.occupancy is not None:
         lines.append("  occupancy  " + occupancy_text(timing.occupancy))
+    for number, found in enumerate(timing.counters, 1):
+        lines.extend(_counters(found, number if len(timing.counters) > 1 else None))
+    if timing.no_counters is not None:
+        lines.append(f"  note: no hardware counters: {timing.no_counters}")
     if made.launch_bound:
         lines.append("  note: launch-bound: most of this is the time of a launch, not of the kernel")
     if abs(timing.drift - 1) >= 0.02:
@@ -54,6 +58,18 @@ def timing_lines(timing: KernelTiming) -> list[str]:
 def occupancy_text(held: Occupancy) -> str:
     """``75 % (6 blocks per multiprocessor, limited by registers)``."""
     return f"{100 * held.share:.0f} % ({held.blocks} blocks per multiprocessor, limited by {held.limited_by})"
+
+
+def _counters(found: Counters, number: int | None) -> list[str]:
+    which = "counters  " if number is None else f"launch {number}  "
+    memory = f"{found.memory_read_bytes / 2**20:.4g} MiB read, {found.memory_written_bytes / 2**20:.4g} MiB written"
+    return [
+        f"  {which} {memory}; memory {found.memory_percent:.0f} % busy, "
+        f"multiprocessors {found.multiprocessor_percent:.0f} %",
+        f"             occupancy {found.occupancy_percent:.0f} %, L2 hits {found.l2_hit_percent:.0f} %, "
+        f"loads use {found.load_sector_percent:.0f} % of their sectors, {found.active_lanes:.3g} of 32 lanes active, "
+        f"{found.bank_conflicts:.0f} bank conflicts (ncu)",
+    ]
 
 
 def _rates(found: Attained, peaks: Peaks) -> list[str]:
@@ -84,6 +100,8 @@ def timing_json(timing: KernelTiming) -> dict[str, Any]:
         "drift": timing.drift,
         "occupancy": None if timing.occupancy is None else asdict(timing.occupancy),
         "attained": None if timing.attained is None else asdict(timing.attained),
+        "counters": [asdict(c) for c in timing.counters],
+        "no_counters": timing.no_counters,
         "peaks": None if timing.peaks is None else asdict(timing.peaks),
     }
 

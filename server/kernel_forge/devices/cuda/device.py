@@ -20,6 +20,7 @@ from kernel_forge.devices.cuda.outcomes import run_outcome
 from kernel_forge.devices.cuda.peaks import KERNELS as PEAK_KERNELS
 from kernel_forge.devices.cuda.peaks import SOURCE as PEAKS_SOURCE
 from kernel_forge.devices.cuda.peaks import kept_peaks, measure_peaks, read_peaks, write_peaks
+from kernel_forge.devices.cuda.profiler import profile
 from kernel_forge.devices.cuda.sanitizer import MISSING, sanitize
 from kernel_forge.devices.cuda.supervisor import WorkerPool, WorkerUnavailable
 from kernel_forge.devices.cuda.wire import encode_run
@@ -27,6 +28,7 @@ from kernel_forge.devices.shadow import HostCode, TooManyHeaders, shadow_sources
 from kernel_forge.domain.launch import CompileRequest, RunRequest
 from kernel_forge.domain.measurement import Peaks, TimingPlan, Timings
 from kernel_forge.domain.outcome import CompileFailed, RunOutcome, SanitizerFailure, Unavailable
+from kernel_forge.domain.performance import Counters
 from kernel_forge.ports import SANITIZERS, Artifact, DeviceInfo, Trial
 
 # The worker ends a run at its limit by itself; memory must be filled and read as well.
@@ -200,6 +202,10 @@ class CudaDevice:
         if isinstance(peaks, Peaks):
             write_peaks(file, peaks)
         return peaks
+
+    def profile(self, artifact: Artifact, request: RunRequest) -> tuple[Counters, ...] | Unavailable:
+        """Run under ncu on the machine of the GPU."""
+        return profile(self.pool, artifact, request)
 
     def _controls(self) -> list[Trial] | Unavailable:
         made = self._own_kernels(Path(__file__).with_name("control.cu"), CONTROL_KERNELS)

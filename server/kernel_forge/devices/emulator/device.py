@@ -46,6 +46,7 @@ from kernel_forge.domain.outcome import (
     TimedOut,
     Unavailable,
 )
+from kernel_forge.domain.performance import Counters
 from kernel_forge.ports import SANITIZERS, Artifact, DeviceInfo, Trial
 
 # The runtime ends itself at the limit and says where it was; the device waits this much longer for that.
@@ -174,6 +175,10 @@ class EmulatorDevice:
     def peaks(self) -> Peaks | Unavailable:
         """None: an emulation has no speed worth comparing with."""
         return Unavailable("an emulation has no bandwidth or arithmetic of its own")
+
+    def profile(self, artifact: Artifact, request: RunRequest) -> tuple[Counters, ...] | Unavailable:
+        """None: there is no hardware to count."""
+        return Unavailable("an emulation has no hardware counters")
 
     def _run_in(
         self,

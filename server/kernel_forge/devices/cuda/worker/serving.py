@@ -118,6 +118,7 @@ def serve(ordinal: int, *, plain_memory: bool = False) -> None:
 
 
 def _do(gpu: Any, frame: Frame, channel: _Channel, device_text: _DeviceText, plain_memory: bool) -> bool:
+    from kernel_forge.devices.cuda.worker.profiling import profile
     from kernel_forge.devices.cuda.worker.running import execute
     from kernel_forge.devices.cuda.worker.sanitizing import sanitize
     from kernel_forge.devices.cuda.worker.timing import measure
@@ -138,6 +139,8 @@ def _do(gpu: Any, frame: Frame, channel: _Channel, device_text: _DeviceText, pla
         match frame.header["task"]:
             case "time":
                 result = measure(gpu, runs, decode_plan(frame.header["plan"]), text)
+            case "profile":
+                result = profile(gpu.ordinal, frame, runs[0].time_limit)
             case "sanitize":
                 result = sanitize(gpu.ordinal, frame, runs[0].time_limit)
             case _:
