@@ -14,6 +14,7 @@ from kernel_forge.domain.measurement import Peaks, Timed
 from kernel_forge.domain.outcome import LaunchFailed, Outcome, Unavailable, Verdict
 from kernel_forge.domain.performance import Attained, KernelTiming, Occupancy
 from kernel_forge.domain.spec import BufferArg, Configuration, KernelSpec, Sizes
+from kernel_forge.jobs.compile_database import compile_options
 from kernel_forge.jobs.configurations import chosen_configuration
 from kernel_forge.jobs.requests import TimeReport, TimeRequest
 from kernel_forge.perf import (
@@ -75,6 +76,7 @@ def _time(
     checked_at = _to_check(spec, sizes, bound, configuration)
     report(Progress(f"{spec.kernel}: checking at {_words(checked_at.sizes)}"))
     deadline = time.monotonic() + request.time_limit
+    options = compile_options(request.path)
     checked = checked_run(
         spec,
         source,
@@ -82,8 +84,9 @@ def _time(
         checked_at,
         seed=seed,
         deadline=deadline,
-        include_dirs=request.include_dirs,
-        defines=request.defines,
+        include_dirs=(*request.include_dirs, *options.include_dirs),
+        defines={**options.defines, **request.defines},
+        flags=options.flags,
     )
     if not isinstance(checked, CheckedRun):
         return verdict(checked)

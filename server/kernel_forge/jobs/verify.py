@@ -1,7 +1,10 @@
 """The verify job: text -> specs -> verdicts."""
 
+from dataclasses import replace
+
 from kernel_forge.domain.event import Report
 from kernel_forge.domain.spec import BufferArg, FunctionInit, FunctionReference, KernelSpec
+from kernel_forge.jobs.compile_database import compile_options
 from kernel_forge.jobs.configurations import chosen_configuration
 from kernel_forge.jobs.requests import FileReport, VerifyRequest
 from kernel_forge.ports import Device
@@ -21,6 +24,7 @@ def verify_file(request: VerifyRequest, device: Device, report: Report) -> FileR
     reading = read_specs(source, request.sidecar)
     wanted = [spec for spec in reading.specs if _wanted(spec, request.kernel)]
     configurations = [chosen_configuration(spec, request.configuration) for spec in wanted]
+    options = compile_options(request.path)
     verdicts = [
         verify(
             spec,
@@ -30,12 +34,15 @@ def verify_file(request: VerifyRequest, device: Device, report: Report) -> FileR
             configuration=configuration,
             report=report,
             time_limit=request.time_limit,
-            include_dirs=request.include_dirs,
-            defines=request.defines,
+            include_dirs=(*request.include_dirs, *options.include_dirs),
+            defines={**options.defines, **request.defines},
+            flags=options.flags,
             sanitize=request.sanitize,
         )
         for spec, configuration in zip(wanted, configurations, strict=True)
     ]
+    if options.note is not None:
+        verdicts = [replace(v, notes=(*v.notes, options.note)) for v in verdicts]
     return FileReport(reading.problems, tuple(verdicts), any(_has_python(spec) for spec in wanted))
 
 

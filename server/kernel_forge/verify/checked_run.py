@@ -53,12 +53,13 @@ def checked_run(
     deadline: float,
     include_dirs: tuple[str, ...] = (),
     defines: Mapping[str, str] | None = None,
+    flags: tuple[str, ...] = (),
 ) -> CheckedRun | Outcome:
     """Compile, run and compare ``bound`` on centred inputs; ``deadline`` is of ``time.monotonic``.
 
     This is no verification (one case, one kind of inputs): it keeps wrong kernels from being timed.
     """
-    artifact = compile_case(spec, source, device, bound, include_dirs, defines or {}, deadline)
+    artifact = compile_case(spec, source, device, bound, include_dirs, defines or {}, deadline, flags)
     if not isinstance(artifact, Artifact):
         return artifact
     evaluator = Evaluator.of(spec, deadline)

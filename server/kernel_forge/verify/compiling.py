@@ -22,6 +22,7 @@ def compile_case(
     include_dirs: tuple[str, ...],
     defines: Mapping[str, str],
     deadline: float,
+    flags: tuple[str, ...] = (),
 ) -> Artifact | CompileFailed | Unavailable:
     """Compile the kernels of ``bound`` and of the reference kernels at its sizes; ``deadline`` of time.monotonic."""
     kernels: dict[str, None] = dict.fromkeys(bound.kernels)
@@ -42,6 +43,7 @@ def compile_case(
             symbols=symbols,
             defines={**defines, **bound.defines},
             include_dirs=include_dirs,
+            flags=flags,
             time_limit=min(COMPILE_LIMIT, left),
         )
     )

@@ -91,6 +91,7 @@ def verify(
     time_limit: float = 120.0,
     include_dirs: tuple[str, ...] = (),
     defines: Mapping[str, str] | None = None,
+    flags: tuple[str, ...] = (),
     sanitize: bool = False,
 ) -> Verdict:
     """Differential verification of one kernel at one configuration (default: the defaults in the source).
@@ -120,7 +121,7 @@ def verify(
     cases = [c for c in cases if refused[_label(c)] is None]
     deadline = state.started + time_limit
     report(Progress(f"compiling {spec.kernel}", 0, len(cases) + 1))
-    artifact = compile_case(spec, source, device, cases[0].bound, include_dirs, defines or {}, deadline)
+    artifact = compile_case(spec, source, device, cases[0].bound, include_dirs, defines or {}, deadline, flags)
     if not isinstance(artifact, Artifact):
         return state.verdict(artifact)
     state.notes.extend(m.message for m in artifact.messages if m.severity == "note")
