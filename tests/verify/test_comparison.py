@@ -93,3 +93,10 @@ def test_equal_bits(a: float, b: float) -> None:
     assert same_bits(x, x.copy())
     if not same_bits(x, y):
         assert first_difference(x, y) == 1
+
+
+def test_a_float_reference_of_large_unsigned_integers() -> None:
+    want = np.array([1.5 * 2.0**63, 2.0**63, -1.0, 2.0**64 + 2.0**12])
+    got = np.array([3 * 2**62, 2**63, 2**64 - 1, 2**12], np.uint64)
+    assert compare("y", DType.UINT64, got, want, np.zeros(4), poison_seed=None).mismatch is None
+    assert compare("y", DType.UINT64, got + np.uint64(1), want, np.zeros(4), poison_seed=None).mismatch is not None

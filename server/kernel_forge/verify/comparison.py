@@ -159,7 +159,10 @@ def _wrapped(dtype: DType, want: Array) -> Array:
         return want.astype(bool)
     if want.dtype.kind == "f":
         with np.errstate(all="ignore"):
-            return np.rint(want).astype(np.int64).astype(dtype.numpy)
+            inside = np.fmod(np.rint(want), 2.0**64)
+            inside = np.where(inside >= 2.0**63, inside - 2.0**64, inside)
+            inside = np.where(inside < -(2.0**63), inside + 2.0**64, inside)
+            return inside.astype(np.int64).astype(dtype.numpy)
     return want.astype(dtype.numpy)
 
 

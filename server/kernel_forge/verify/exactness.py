@@ -200,6 +200,8 @@ def _is_exact(
         return True
     if method in ("reduce", "accumulate"):
         how = {k: v for k, v in options.items() if k in ("axis", "keepdims")} if method == "reduce" else {}
+        if options.get("initial") not in (None, 0):
+            return False  # a term like the others, but no element: no claim
         return function is np.add and trace.adds_up(
             np.add.reduce(np.abs(inputs[0]), **{"axis": None if method == "accumulate" else 0, **how}), inputs[0]
         )
