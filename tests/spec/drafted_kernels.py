@@ -595,7 +595,8 @@ __global__ void k(const int* values, int* counts, int n, int bins) {
   __shared__ int local[256];
   for (int b = threadIdx.x; b < bins; b += blockDim.x) local[b] = 0;
   __syncthreads();
-  for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) atomicAdd(&local[values[i]], 1);
+  for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x)
+    atomicAdd(&local[values[i]], 1);
   __syncthreads();
   for (int b = threadIdx.x; b < bins; b += blockDim.x) atomicAdd(&counts[b], local[b]);
 }
@@ -637,5 +638,91 @@ __global__ void k(const float* u, float* v, int nx, int ny, int nz) {
             "reference.v": "np.concatenate([u[:, :, :1], u[:, :, :-2] + u[:, :, 2:], u[:, :, 1:][:, :, -1:]], axis=2)"
             " if nx > 1 else u"
         },
+    ),
+    "coefficients in constant memory": (
+        """\
+#define TAPS 3
+__constant__ float taps[TAPS];
+__constant__ float offset[1] = {2.f};
+__global__ void k(const float* x, float* y, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) y[i] = (taps[0] + taps[1] * taps[2]) * x[i] + offset[0];
+}
+""",
+        {"reference.y": "(taps[0] + taps[1] * taps[2]) * x + 2"},
+    ),
+    "tiles that divide the size": (
+        """\
+__global__ void k(const float* A, const float* B, float* C, int n) {
+  __shared__ float a[16][16], b[16][16];
+  int tx = threadIdx.x, ty = threadIdx.y;
+  int r = blockIdx.y * 16 + ty, c = blockIdx.x * 16 + tx;
+  float s = 0;
+  for (int t = 0; t < n / 16; ++t) {
+    a[ty][tx] = A[r * n + t * 16 + tx];
+    b[ty][tx] = B[(t * 16 + ty) * n + c];
+    __syncthreads();
+    for (int q = 0; q < 16; ++q) s += a[ty][q] * b[q][tx];
+    __syncthreads();
+  }
+  C[r * n + c] = s;
+}
+void run(const float* A, const float* B, float* C, int n) {
+  dim3 threads(16, 16);
+  k<<<dim3(n / 16, n / 16), threads>>>(A, B, C, n);
+}
+""",
+        {},
+    ),
+    "a row in dynamic shared memory": (
+        """\
+__global__ void k(const float* x, float* y, int rows, int cols) {
+  extern __shared__ float row[];
+  int r = blockIdx.x;
+  for (int c = threadIdx.x; c < cols; c += blockDim.x) row[c] = x[r * cols + c];
+  __syncthreads();
+  for (int c = threadIdx.x; c < cols; c += blockDim.x) y[r * cols + c] = row[cols - 1 - c];
+}
+void run(const float* x, float* y, int rows, int cols) { k<<<rows, 128, cols * sizeof(float)>>>(x, y, rows, cols); }
+""",
+        {"reference.y": "x[:, ::-1]"},
+    ),
+    "the upper triangle": (
+        """\
+__global__ void k(const float* x, float* y, int n) {
+  int j = blockIdx.x * blockDim.x + threadIdx.x, i = blockIdx.y * blockDim.y + threadIdx.y;
+  if (i < n && j < n && j >= i) y[i * n + j] = x[i * n + j];
+}
+""",
+        {"reference.y": "np.where(np.arange(n)[None, :] >= np.arange(n)[:, None], x, y)"},
+    ),
+    "rows by warps of a fixed number": (
+        """\
+#define WARPS 4
+__global__ void k(const float* x, float* y, int rows, int cols) {
+  int w = threadIdx.x / 32, l = threadIdx.x % 32;
+  int r = blockIdx.x * WARPS + w;
+  if (r >= rows) return;
+  float m = 0;
+  for (int c = l; c < cols; c += 32) m = fmaxf(m, x[r * cols + c]);
+  for (int o = 16; o; o >>= 1) m = fmaxf(m, __shfl_xor_sync(~0u, m, o));
+  if (l == 0) y[r] = m;
+}
+""",
+        {"reference.y": "np.max(x, axis=1, initial=0)"},
+    ),
+    "pairs of bf16 in rows": (
+        """\
+#include <cuda_bf16.h>
+__global__ void k(const __nv_bfloat162* x, __nv_bfloat162* y, int rows, int half_cols) {
+  int r = blockIdx.y, c = blockIdx.x * blockDim.x + threadIdx.x;
+  if (c < half_cols) y[r * half_cols + c] = __hadd2(x[r * half_cols + c], x[r * half_cols + c]);
+}
+void run(const __nv_bfloat162* x, __nv_bfloat162* y, int rows, int half_cols) {
+  dim3 grid((half_cols + 127) / 128, rows);
+  k<<<grid, 128>>>(x, y, rows, half_cols);
+}
+""",
+        {"reference.y": "2 * x"},
     ),
 }

@@ -16,7 +16,14 @@ from kernel_forge.domain.text import Position, Range, TextEdit, line_end
 from kernel_forge.source import Kernel, Param, SourceFile
 from kernel_forge.spec import gaps
 from kernel_forge.spec.body_reading import GridReading, read_elementwise, read_grid, read_row_reduction
-from kernel_forge.spec.draft_arguments import ArgumentDraft, counted, fitting, in_order, refuse_structures
+from kernel_forge.spec.draft_arguments import (
+    ArgumentDraft,
+    counted,
+    fitting,
+    in_order,
+    refuse_structures,
+    unfilled_symbols,
+)
 from kernel_forge.spec.draft_constants import constants_in, kernel_text, known_constants, plain_body
 from kernel_forge.spec.draft_guards import Guards
 from kernel_forge.spec.draft_launch import LaunchDraft
@@ -137,8 +144,8 @@ class _Drafter:
 
     def _where(self) -> list[str]:
         if self.reading is not None:
-            return [self.launch.constraint(w) for w in self.reading.where]
-        return [*self.launch.wide_blocks(), *self.arguments.where]
+            return [*(self.launch.constraint(w) for w in self.reading.where), *self.launch.where()]
+        return sorted({*self.launch.where(), *self.arguments.where})
 
     def _line_text(self, line: int) -> str:
         start, end = self.source.offset(Position(line, 0)), self.source.offset(Position(line + 1, 0))
@@ -225,7 +232,8 @@ class _Drafter:
             return ["{}"]
         big = {1: 100_000, 2: 300, 3: 96}.get(len(self.sizes), 12)
         odd = {1: 1000, 2: 77, 3: 33}.get(len(self.sizes), 7)
-        if self.reading is not None and any(s.count(self.sizes[0]) > 1 for s in self.reading.shapes.values()):
+        shapes = self.reading.shapes.values() if self.reading is not None else self.arguments.extents
+        if any(s.count(self.sizes[0]) > 1 for s in shapes):
             big, odd = 96, 33
         if self.reading is not None and len(self.sizes) == 1 and self.sizes[0] in self.reading.largest:
             most = self.launch.number(self.reading.largest[self.sizes[0]])
@@ -239,9 +247,9 @@ class _Drafter:
         lines = [self._pointer(p) for p in self.pointers]
         for param in self.values:
             if param.unsupported is None:
-                is_known = _is_float(param) or param.dtype is None
+                is_known = _is_float(param) or (param.dtype is None and "int" not in self.text.partition("<")[2])
                 lines.append(f"{param.name} = {'1.5' if is_known else chr(34) + gaps.VALUE + chr(34)}")
-        return lines
+        return [*lines, *(f'{name} = {{ role = "in" }}' for name in unfilled_symbols(self.source, self.code))]
 
     def _pointer(self, param: Param) -> str:
         shape: tuple[str, ...]

@@ -46,12 +46,29 @@ class ArgumentDraft:
         return {name: s for name in pointers if (s := self.reader.shape(name)) is not None}
 
     @property
+    def extents(self) -> list[list[str]]:
+        """For each shape, the names in it, as often as each multiplies."""
+        return [[a for e in s.extents for m, _ in e.terms[:1] for a in m] for s in self._shapes.values()]
+
+    def _divisors(self) -> Iterator[str]:
+        """Sizes that indices are divided by."""
+        for name, value in self.code.locals.items():
+            is_index = re.search(
+                rf"\b(?:int|unsigned|size_t|long|u?int\d+_t)\s+(?:[^;()]*,\s*)?{name}\s*=", self.code.text
+            )
+            index = self.code.index(value) if is_index is not None else None
+            for atom in index.atoms if index is not None else ():
+                by = re.fullmatch(r"(?:quotient|remainder)\(.*, 1 (\w+)\)", atom)
+                if by is not None and by[1] in self.reader.names:
+                    yield f"{by[1]} != 0"
+
+    @property
     def where(self) -> list[str]:
         """What the sizes must satisfy for the shapes to be right."""
         room = {f"{wide} <= {extent}" for _, wide, extent in self._room()}
         drawn = [c for p in self.kernel.params if p.is_pointer and (c := self.contents(p)) is not None]
         filled = {f"{name[1]} > 0" for c in drawn if (name := re.search(r'high = "(\w+)"', c)) is not None}
-        return sorted({w for s in self._shapes.values() for w in s.where} | room | filled)
+        return sorted({w for s in self._shapes.values() for w in s.where} | room | filled | set(self._divisors()))
 
     def _room(self) -> Iterator[tuple[str, str, str]]:
         """(array, limit, extent) where a size limits an index of a shared array of fixed extents."""
@@ -141,6 +158,19 @@ def counted(code: KernelCode, guards: Guards) -> frozenset[str]:
             index = code.index(access.indices[0])
             found |= {a for m, _ in (index.terms if index is not None else ()) if len(m) > 1 for a in m}
     return frozenset(n for a in found for n in re.findall(r"[A-Za-z_]\w*", a))
+
+
+def unfilled_symbols(source: SourceFile, code: KernelCode) -> list[str]:
+    """Variables in constant or device memory that a kernel only reads and the file gives no contents."""
+    stored = {s.place.array for s in code.stores} | set(re.findall(rf"{_ATOMIC}(\w+)", code.text))
+    return [
+        s.name
+        for s in source.symbols
+        if s.dtype is not None
+        and s.name not in stored
+        and re.search(rf"(?<![\w.]){s.name}\b", code.text)
+        and re.search(rf"__(?:constant|device|managed)__[^;={{}}]*\b{s.name}\s*(?:\[[^\]]*\]\s*)*[;,]", source.text)
+    ]
 
 
 def in_order(text: str, sizes: list[str]) -> str:

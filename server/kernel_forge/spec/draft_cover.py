@@ -58,7 +58,8 @@ class Cover:
         if axis is None:
             return "1"
         width = self.width(name, block)
-        return axis.extent if width == "1" else f"cdiv({axis.extent}, {width})"
+        blocks = axis.extent if width == "1" else f"cdiv({axis.extent}, {width})"
+        return f"max(1, {blocks})" if "/" in axis.extent else blocks  # a quotient can be zero where no size is
 
     def width(self, name: str, block: list[str]) -> str:
         """Elements that a block of those threads does along an axis of the grid."""
@@ -108,8 +109,10 @@ class _CoverReader:
         widths = set()
         for index, limit in self._limits(atom):
             width, inside = index.split(atom)
+            if any("Idx" in a for a in limit.atoms):
+                continue  # compared with another index: no extent
             if text_of(limit) is None or not self._is_known(limit):
-                continue
+                return False
             wide = self._width(width, inside, cover)
             if wide is None:
                 return False
@@ -158,6 +161,12 @@ class _CoverReader:
         fixed = text_of(width)
         if fixed is None or not self._is_known(width) or not (fixed.isdigit() or fixed.isidentifier()):
             return None
+        if threads == [f"quotient(1 threadIdx.x, {WARP})"]:  # a row for each warp
+            warps = str(WARP * int(fixed)) if fixed.isdigit() else f"{WARP} * {fixed}"
+            if cover.threads.get("x") not in ("", None, warps):
+                return None
+            cover.threads["x"] = warps
+            return fixed
         plain = [a for a in threads if re.fullmatch(r"threadIdx\.[xyz]", a)]
         if len(threads) != 1 or plain != threads:
             return fixed if not threads else None

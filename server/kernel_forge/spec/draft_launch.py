@@ -123,13 +123,19 @@ class LaunchDraft:
             known.append({a: p for a, t in found.items() if (p := polynomial(t)) is not None})
         return known[0], known[1]
 
-    def wide_blocks(self) -> list[str]:
-        """Constraints that keep a block whose width depends on a size within CUDA's limit."""
+    def where(self) -> list[str]:
+        """What the file's launch asks of sizes: widths within CUDA's limit, and to be divided without a rest."""
         if self.site is None:
             return []
         texts = [e.text for e in self.site[2]]
         named = [t for t in texts if set(re.findall(r"[A-Za-z_]\w*", t)) & set(self.sizes)]
-        return [f"{' * '.join(f'({t})' if ' ' in t else t for t in texts)} <= {MAX_THREADS}"] if named else []
+        found = [f"{' * '.join(f'({t})' if ' ' in t else t for t in texts)} <= {MAX_THREADS}"] if named else []
+        if self.cover is None:
+            values = [polynomial(e.text) for e in self.site[1]]
+            atoms = sorted({a for v in values if v is not None for a in v.atoms})
+            parts = [re.fullmatch(r"quotient\(1 (\w+), (?:1 )?(\w+)\)", a) for a in atoms]
+            found += [f"{m[1]} % {m[2]} == 0" for m in parts if m is not None and m[1] in self.sizes]
+        return found
 
     def _covers(self, site: SiteLaunch, cover: Cover) -> bool:
         """Whether the file's launch reaches every element at sizes that no author chose."""

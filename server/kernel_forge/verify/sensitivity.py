@@ -81,6 +81,12 @@ def changes(moved: Values, reference: Values, *, not_finite: float = 0.0) -> dic
 
 def spread(inputs: Values, scalars: Scalars, reference: Values, evaluate: Evaluate, seed: int) -> dict[str, Array]:
     """S_random + S_same of the model, element by element; ``scalars`` are the float arguments passed by value."""
+    # A change near the largest double divided by EPSILON is infinite: the element is not compared, and counted.
+    with np.errstate(over="ignore"):
+        return _spread(inputs, scalars, reference, evaluate, seed)
+
+
+def _spread(inputs: Values, scalars: Scalars, reference: Values, evaluate: Evaluate, seed: int) -> dict[str, Array]:
     rng = np.random.default_rng([seed, 0x70])
     squares = {n: np.zeros(r.shape) for n, r in reference.items()}
     same = {n: np.zeros(r.shape) for n, r in reference.items()}
