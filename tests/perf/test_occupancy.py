@@ -20,7 +20,7 @@ V100 = MultiprocessorLimits((7, 0), 2048, 32, 65536, 98304)
         (256, 65, 0, 3, "registers"),  # 2080 round up to 2304 a warp: 28 warps
         (128, 32, 100_000, 2, "shared memory"),  # 100000 + 1024 rounded to 101120: two in 233472
         (256, 255, 0, 1, "registers"),
-        (64, 18, 5000, 32, "blocks"),  # as cuOccupancyMaxActiveBlocksPerMultiprocessor says on an H200
+        (64, 18, 5000, 32, "threads"),  # as cuOccupancyMaxActiveBlocksPerMultiprocessor says on an H200
     ],
 )
 def test_on_capability_9_0(threads: int, registers: int, shared: int, blocks: int, limited_by: str) -> None:
