@@ -34,12 +34,12 @@ def device_names() -> tuple[str, ...]:
 
 
 def cache_folder() -> Path:
-    """Where compiled kernels are kept: ``KERNEL_FORGE_CACHE``, else the user's cache folder."""
+    """Where compiled kernels are kept, absolute: ``KERNEL_FORGE_CACHE``, else the user's cache folder."""
     named = os.environ.get("KERNEL_FORGE_CACHE")
     if named:
-        return Path(named)
+        return Path(named).absolute()
     root = os.environ.get("XDG_CACHE_HOME")
-    return (Path(root) if root else Path.home() / ".cache") / "kernel-forge"
+    return (Path(root).absolute() if root else Path.home() / ".cache") / "kernel-forge"
 
 
 @cache

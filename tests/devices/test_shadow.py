@@ -96,6 +96,15 @@ def test_too_many_headers_are_no_verdict(tmp_path: Path, monkeypatch: pytest.Mon
     assert error.value.location.range.start.line == 2
 
 
+def test_names_as_long_as_a_file_system_allows_are_shortened(tmp_path: Path) -> None:
+    """255 bytes, to which the number of the copy would be added; an include that is longer names no file."""
+    name = "h" * 253 + ".h"
+    write(tmp_path / name, "// it\n")
+    made = tree(tmp_path / ("m" * 252 + ".cu"), f'#include "{name}"\n#include "{"x" * 5000}"\n')
+    assert [len(copy) for copy in made.files] == [102, 102]
+    assert "// it" in list(made.files.values())[1]
+
+
 @pytest.mark.parametrize(
     ("text", "whole"),
     [

@@ -1,5 +1,6 @@
 """The copy of the user's file and its local headers that the compilers see."""
 
+import contextlib
 import os
 import re
 from collections.abc import Callable
@@ -23,6 +24,7 @@ _LIBRARIES = re.compile(
 # Answered by the always-included header; the C library's own would take our assert away.
 _REPLACED = frozenset({"cassert", "assert.h"})
 MAX_HEADERS = 500
+LONGEST_NAME = 100  # of a copy, without its number: the user's name may be as long as a file system allows
 
 
 class TooManyHeaders(Exception):
@@ -75,7 +77,7 @@ def shadow_sources(
         return ours is not None and header.resolve().is_relative_to(ours)
 
     def add(original: Path, shown: str, content: str) -> str:
-        name = f"{len(names)}_{re.sub(r'[^A-Za-z0-9_.-]', '_', original.name)}"
+        name = f"{len(names)}_{re.sub(r'[^A-Za-z0-9_.-]', '_', original.name)[-LONGEST_NAME:]}"
         names[original.resolve()] = name
         tree.files[name] = tree.device_files[name] = ""
         # A byte order mark would stand in the middle of the text that is compiled.
@@ -135,6 +137,7 @@ def _find(header: str, quoted: bool, includer: Path, include_dirs: tuple[str, ..
     folders = [includer.parent] if quoted else []
     for folder in [*folders, *(Path(d) for d in include_dirs)]:
         candidate = Path(os.path.abspath(folder / header))  # noqa: PTH100 -- as above
-        if candidate.is_file():
-            return candidate
+        with contextlib.suppress(OSError):  # the name is too long, say
+            if candidate.is_file():
+                return candidate
     return None

@@ -130,3 +130,47 @@ def _state(process: Path) -> str:
         return (process / "stat").read_text().rpartition(")")[2].split()[0]
     except OSError:
         return ""
+
+
+@needs_nvrtc
+@pytest.mark.parametrize(
+    ("text", "message", "line", "column"),
+    [
+        (
+            "__global__ void __launch_bounds__(128)\nk(float* y) {\n  __shared__ float s[3][8192];\n"
+            "  s[0][threadIdx.x] = y[0]; __syncthreads(); y[0] = s[2][threadIdx.y];\n}\n",
+            "too much shared data: 98304 bytes, a GPU has room for 49152",
+            1,
+            0,
+        ),
+        (
+            "const int n = 20000;\n  __constant__ float c[n];\n" + kernel("y[0] = c[threadIdx.x];"),
+            "too much global constant data: 80000 bytes, a GPU has room for 65536",
+            1,
+            2,
+        ),
+    ],
+)
+def test_limits_that_only_the_assembler_knows_are_errors(text: str, message: str, line: int, column: int) -> None:
+    """CUDA C++ Programming Guide, technical specifications: 64 KB of constant memory, 48 KB of static shared."""
+    assert PATHS is not None
+    opinion = ask(Nvrtc(PATHS), text)
+    assert not opinion.accepted and opinion.inconclusive is None
+    (error,) = [m for m in opinion.messages if m.severity == "error"]
+    assert error.message == message
+    assert error.location is not None and error.location.path == "a.cu"
+    assert (error.location.range.start.line, error.location.range.start.column) == (line, column)
+
+
+@needs_nvrtc
+@pytest.mark.parametrize(
+    "text",
+    [
+        kernel('asm volatile("wgmma.fence.sync.aligned;");'),  # sm_90a has it, sm_90 has not
+        "extern __device__ float elsewhere(float);\n" + kernel("y[0] = elsewhere(y[0]);"),
+    ],
+)
+def test_other_errors_of_the_assembler_do_not_make_code_invalid(text: str) -> None:
+    assert PATHS is not None
+    opinion = ask(Nvrtc(PATHS), text)
+    assert opinion.accepted and opinion.inconclusive is None

@@ -21,6 +21,7 @@ from kernel_forge.domain.dtypes import DType
 from kernel_forge.domain.launch import Buffer, BufferRef, CompileRequest, Launch, RunRequest
 from kernel_forge.domain.outcome import CompileFailed, MemoryFault, Ran, RunOutcome, Unavailable
 from kernel_forge.ports import Artifact
+from kernel_forge.wiring import cache_folder
 from tests.devices.compilers.test_supervision import all_gone, pids
 
 needs_compiler = pytest.mark.skipif(find_compiler() is None, reason="no C++ compiler is installed")
@@ -238,6 +239,38 @@ def test_an_intact_part_is_not_built_again(shared: EmulatorDevice) -> None:
     assert isinstance(shared.compile(request("no_such_name();")), CompileFailed)
     assert not shared.toolchain.mend()
     assert {p: p.stat().st_mtime_ns for p in shared.toolchain.folder.rglob("*")} == before
+
+
+@needs_compiler
+def test_a_path_with_a_line_break_is_said_to_need_another_name(shared: EmulatorDevice) -> None:
+    failed = shared.compile(request(path="/w/new\nline.cu"))
+    assert isinstance(failed, Unavailable)
+    assert failed.reason == "the path '/w/new\\nline.cu' has a line break, which a compiler cannot read; rename it"
+
+
+def test_a_compiler_named_in_vain_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KERNEL_FORGE_CXX", "/nonexistent")
+    monkeypatch.setattr("kernel_forge.devices.emulator.device.find_compiler", find_compiler.__wrapped__)
+    device = EmulatorDevice(tmp_path)
+    for failed in (device.prepare(), device.compile(request())):
+        assert failed is not None and "KERNEL_FORGE_CXX is '/nonexistent'" in str(failed)
+    assert "KERNEL_FORGE_CXX" in str(device.info().unavailable)
+
+
+def test_a_full_disk_is_named_with_the_way_out(tmp_path: Path) -> None:
+    toolchain = driver(tmp_path, "echo 'as: kf.s: No space left on device' >&2; exit 1; ")
+    with pytest.raises(BuildError, match=r"No space left on device; set KERNEL_FORGE_CACHE to another folder"):
+        toolchain.runtime_objects()
+
+
+def test_the_cache_folder_is_absolute(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Compilers run in folders of their own, where a relative path would mean another."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("KERNEL_FORGE_CACHE", "rel/cache")
+    assert cache_folder() == tmp_path / "rel" / "cache"
+    monkeypatch.delenv("KERNEL_FORGE_CACHE")
+    monkeypatch.setenv("XDG_CACHE_HOME", "xdg")
+    assert cache_folder() == tmp_path / "xdg" / "kernel-forge"
 
 
 # Places

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from kernel_forge.devices.compilers.assembler_limits import assembler_failed, over_limits
 from kernel_forge.devices.compilers.messages import UserFile
 from kernel_forge.devices.compilers.nvrtc_library import NvrtcPaths
 from kernel_forge.devices.compilers.opinion import DeviceCode, Opinion, instances, opinion_of, parent_folder
@@ -88,6 +89,9 @@ class RunningNvrtc:
         except json.JSONDecodeError:
             return Opinion(False, (), "it crashed", repeatable=False)
         opinion = opinion_of(answer["log"], bool(answer["accepted"]), self._sources, self._name)
+        if assembler_failed(answer["log"]):
+            limits = over_limits(answer["log"], self._sources, self._name)
+            return Opinion(not limits, (*opinion.messages, *limits))
         lacking = next((m for m in opinion.messages if m.severity == "error" and _LACKING.search(m.message)), None)
         if not opinion.accepted and lacking is not None:
             return replace(opinion, inconclusive=lacking.message)

@@ -12,7 +12,7 @@ from kernel_forge.devices.artifact_cache import ENTRY_FILE, META_FILE, ArtifactC
 from kernel_forge.devices.compilers.messages import parse_messages
 from kernel_forge.devices.compilers.supervision import Supervised
 from kernel_forge.devices.emulator.rewrite import Translation, rewrite
-from kernel_forge.devices.emulator.toolchain import BuildError, Toolchain, no_room, unusable_cache
+from kernel_forge.devices.emulator.toolchain import OTHER_CACHE, BuildError, Toolchain, no_room, unusable_cache
 from kernel_forge.domain.launch import CompileRequest
 from kernel_forge.domain.outcome import CompilerMessage
 
@@ -119,7 +119,7 @@ def _compile(
     # The words of user code are no reason to think so: its messages name a place in it.
     full = next((m for line in ended.errors.splitlines() if (m := no_room(line)) and not _PLACED.match(line)), None)
     if full is not None:
-        raise BuildError(f"the host compiler cannot write its output in {folder.parent}: {full}")
+        raise BuildError(f"the host compiler cannot write its output in {folder.parent}: {full}; {OTHER_CACHE}")
     messages = parse_messages(ended.errors, tree.sources, compiler.version)
     if not any(m.severity == "error" for m in messages):
         reason = next((x for x in ended.errors.splitlines() if x.strip()), "the compiler failed without a message")

@@ -27,10 +27,10 @@ from kernel_forge.devices.emulator.rewrite import NOT_EMULATED, Translation, tra
 from kernel_forge.devices.emulator.timing import time_on_cpu
 from kernel_forge.devices.emulator.toolchain import (
     INCLUDE,
-    INSTALL_HINT,
     BuildError,
     Toolchain,
     find_compiler,
+    no_compiler,
 )
 from kernel_forge.devices.shadow import HostCode, TooManyHeaders
 from kernel_forge.domain.launch import CompileRequest, RunRequest
@@ -84,7 +84,7 @@ class EmulatorDevice:
             name="emulator",
             description="CUDA emulator on the CPU: right or wrong, never how fast",
             basis="emulated",
-            unavailable=INSTALL_HINT if self.toolchain is None else None,
+            unavailable=no_compiler() if self.toolchain is None else None,
             has_schedules=True,
             has_watch=True,
             has_places=True,
@@ -96,7 +96,7 @@ class EmulatorDevice:
     def prepare(self) -> Unavailable | None:
         """Compile the runtime and CUDA's names for the emulator, once per compiler and version of ours."""
         if self.toolchain is None:
-            return Unavailable(INSTALL_HINT)
+            return Unavailable(no_compiler())
         try:
             self.toolchain.runtime_objects()
             self.toolchain.prelude_flags(DEFAULT_STANDARD)
@@ -107,11 +107,14 @@ class EmulatorDevice:
     def compile(self, request: CompileRequest) -> Artifact | CompileFailed | Unavailable:
         """Rewrite, compile and link; NVIDIA's own front end judges the code where it is installed."""
         if self.toolchain is None:
-            return Unavailable(INSTALL_HINT)
+            return Unavailable(no_compiler())
         try:
             tree = translate(request.path, request.text, request.include_dirs, self.host_code, INCLUDE)
         except TooManyHeaders as error:
             return Unavailable(str(error), error.location)
+        unnameable = next((name for name in tree.sources if "\n" in name or "\r" in name), None)
+        if unnameable is not None:
+            return Unavailable(f"the path {unnameable!r} has a line break, which a compiler cannot read; rename it")
         key = artifact_key(request, tree, self.toolchain)
         key = key if tree.is_whole else unrepeatable(key)
         folder = self.cache.find(key)

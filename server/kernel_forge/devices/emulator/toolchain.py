@@ -1,6 +1,7 @@
 """The host's C++ compiler: finding it, its flags, and the parts that are built once per compiler."""
 
 import contextlib
+import errno
 import hashlib
 import os
 import re
@@ -18,6 +19,7 @@ from kernel_forge.devices.compilers.supervision import Supervised
 from kernel_forge.devices.emulator.parts import is_intact, publish, remove_damaged
 
 BUILD_TIME_LIMIT = 300.0
+OTHER_CACHE = "set KERNEL_FORGE_CACHE to another folder"
 _NO_ROOM = re.compile(
     r"No space left on device|File too large|File size limit exceeded|Disk quota exceeded", re.IGNORECASE
 )
@@ -25,7 +27,15 @@ _UNDEFINED = "alignment,float-cast-overflow,shift-exponent"
 NATIVE = Path(__file__).resolve().parent / "native"
 INCLUDE = NATIVE / "include"
 RUNTIME = NATIVE / "runtime"
-INSTALL_HINT = 'no C++ compiler found: install one (apt-get install g++), or pip install "kernel-forge-lsp[compiler]"'
+_INSTALL_HINT = 'no C++ compiler found: install one (apt-get install g++), or pip install "kernel-forge-lsp[compiler]"'
+
+
+def no_compiler() -> str:
+    """What to say where :func:`find_compiler` has found none."""
+    named = os.environ.get("KERNEL_FORGE_CXX")
+    if named:
+        return f"KERNEL_FORGE_CXX is {named!r}, which is no C++ compiler that can be run; correct it, or unset it"
+    return _INSTALL_HINT
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +150,7 @@ class BuildError(Exception):
 def unusable_cache(folder: Path, error: OSError) -> BuildError:
     """What to say where the cache folder cannot be written."""
     reason = error.strerror or error
-    return BuildError(f"the cache folder {folder} cannot be used ({reason}); set KERNEL_FORGE_CACHE to another")
+    return BuildError(f"the cache folder {folder} cannot be used ({reason}); {OTHER_CACHE}")
 
 
 class Toolchain:
@@ -234,6 +244,8 @@ class Toolchain:
                 publish(private, target)
                 return
         except OSError as error:
+            if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+                raise unusable_cache(self._cache_dir, error) from error
             raise BuildError(f"{self.compiler.version}: {error}") from error
         finally:
             with contextlib.suppress(OSError):
@@ -244,6 +256,9 @@ class Toolchain:
             )
         if ended.status is None:
             raise BuildError(f"{self.compiler.version} did not end within {BUILD_TIME_LIMIT:g} s")
+        full = no_room(ended.errors)
+        if full is not None:
+            raise BuildError(f"{self.compiler.version} cannot write into {target.parent}: {full}; {OTHER_CACHE}")
         raise BuildError(f"{self.compiler.version} cannot build the emulator: {_first_error(ended.errors)}")
 
 
