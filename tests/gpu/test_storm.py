@@ -60,7 +60,9 @@ def test_a_storm(device: CudaDevice) -> None:
     def request(extra: tuple[Buffer, ...] = ()) -> RunRequest:
         buffers = (Buffer("x", DType.FLOAT32, 4000, x, writable=False), Buffer("y", DType.FLOAT32, 4000), *extra)
         made = launch("k", ref("x"), ref("y"), Scalar(DType.INT32, 1000), grid=8, block=128)
-        return RunRequest(buffers, (made,), time_limit=0.5)
+        return RunRequest(
+            buffers, (made,), time_limit=3.0
+        )  # the driver takes its time over a fault beside a dying context
 
     trials = ["right"] * 20 + ["fault"] * 20 + ["hang"] * 5 + ["memory"] * 5
     random.Random(1).shuffle(trials)

@@ -42,6 +42,8 @@ SAMPLE_SECONDS = 0.001
 MAX_BATCH = 512
 MAX_SAMPLES = 2000
 WARM_UP_SECONDS = 0.1
+SETTLE_SECONDS = 1.0
+SETTLED_SAMPLES = 20
 
 
 class _Timed:
@@ -233,6 +235,8 @@ def measure(gpu: Gpu, runs: list[WireRun], plan: TimingPlan, text: Callable[[], 
                     failed.close()
                 if error.code in STICKY:
                     return Result({"status": "measured", "trials": entries}, spent=True)
+        current = 0
+        _settle(timed)
         for current in _rounds(timed, plan):
             timed[current].sample()
         for number, trial in timed.items():
@@ -259,6 +263,20 @@ def measure(gpu: Gpu, runs: list[WireRun], plan: TimingPlan, text: Callable[[], 
         with contextlib.suppress(CudaError, cuda.Error):
             for trial in timed.values():
                 trial.close()
+
+
+def _settle(timed: Mapping[int, _Timed]) -> None:
+    """Keep the GPU busy with the control kernel until its clocks have risen: until its time no longer falls."""
+    control = timed.get(0)
+    if control is None:
+        return
+    deadline = time.perf_counter() + SETTLE_SECONDS
+    while time.perf_counter() < deadline:
+        control.sample()
+        recent = control.samples[-SETTLED_SAMPLES:]
+        if len(recent) == SETTLED_SAMPLES and max(recent) < 1.005 * min(recent):
+            break
+    control.samples.clear()
 
 
 def _rounds(timed: Mapping[int, _Timed], plan: TimingPlan) -> Iterator[int]:
