@@ -33,8 +33,9 @@ def dtype_of(array: Array) -> DType:
 def device() -> EmulatorDevice:
     """The emulator, without NVIDIA's front end: it takes seconds for cooperative groups and cub, and judges code, not
     results. Leave ``judge`` as it is to have it check that these texts are valid CUDA."""
-    made = wiring.device("emulator")
-    assert isinstance(made, EmulatorDevice)
+    shared = wiring.device("emulator")
+    assert isinstance(shared, EmulatorDevice)
+    made = EmulatorDevice(shared.cache_dir, shared.host_code)
     made.judge = Judge("the host's compiler", ())
     return made
 
