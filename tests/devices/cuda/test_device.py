@@ -8,10 +8,13 @@ from kernel_forge.devices.compilers.gpu.compiler import GpuCompiler
 from kernel_forge.devices.compilers.opinion import DeviceCode
 from kernel_forge.devices.cuda import CudaDevice
 from kernel_forge.domain.launch import CompileRequest
-from kernel_forge.domain.outcome import CompileFailed, Unavailable
+from kernel_forge.domain.outcome import CompileFailed, CompilerMessage, Unavailable
+from kernel_forge.domain.text import Location, Range
 from kernel_forge.ports import Artifact
 
 REQUEST = CompileRequest("/tests/k.cu", "__global__ void k() {}", ("k",))
+
+WARNING = CompilerMessage("warning", "unused", Location("/tests/k.cu", Range.of_line(0, 5, 9)), "a script")
 
 
 class Scripted(GpuCompiler):
@@ -24,7 +27,7 @@ class Scripted(GpuCompiler):
 
     def compile(self, request: CompileRequest, code: DeviceCode, architecture: str) -> GpuCode:
         self.asked += 1
-        return GpuCode(b"image", {"k": "_Z1kv"}, {}, (), self.description)
+        return GpuCode(b"image", {"k": "_Z1kv"}, {}, (WARNING,), self.description)
 
 
 def compiled(cache: Path, compiler: Scripted) -> Artifact | CompileFailed | Unavailable:
@@ -41,6 +44,7 @@ def test_a_damaged_entry_is_compiled_anew(tmp_path: Path) -> None:
         assert isinstance(again, Artifact) and not again.from_cache
         cached = compiled(tmp_path, compiler)
         assert isinstance(cached, Artifact) and cached.from_cache
+        assert WARNING in cached.messages
     assert compiler.asked == 5
 
 

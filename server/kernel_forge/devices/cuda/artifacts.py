@@ -8,6 +8,7 @@ from pathlib import Path
 
 from kernel_forge.devices.artifact_cache import ENTRY_FILE, META_FILE, ArtifactCache
 from kernel_forge.devices.compilers.gpu.code import GpuCode
+from kernel_forge.devices.compilers.message_rows import message_of, message_row
 from kernel_forge.devices.compilers.messages import UserFile
 from kernel_forge.devices.compilers.opinion import DeviceCode
 from kernel_forge.devices.cuda.wire import Code
@@ -29,6 +30,7 @@ def store(cache: ArtifactCache, key: str, code: GpuCode, sources: DeviceCode) ->
         "resources": {k: asdict(r) for k, r in code.resources.items()},
         "sources": {name: [f.path, f.text] for name, f in sources.sources.items()},
         "compiler": code.compiler,
+        "messages": [message_row(m) for m in code.messages],
     }
     try:
         (folder / ENTRY_FILE).write_bytes(code.image)
@@ -43,10 +45,11 @@ def read_artifact(folder: Path, request: CompileRequest, *, from_cache: bool) ->
     try:
         meta = json.loads((folder / META_FILE).read_text(encoding="utf-8"))
         resources = {k: Resources(**r) for k, r in meta["resources"].items()}
-        notes = (CompilerMessage("note", f"compiled by {meta['compiler']}", None, meta["compiler"]),)
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        note = CompilerMessage("note", f"compiled by {meta['compiler']}", None, meta["compiler"])
+        messages = (note, *(message_of(row) for row in meta["messages"]))
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, IndexError):
         return None
-    return Artifact(str(folder), request.kernels, notes, from_cache, resources)
+    return Artifact(str(folder), request.kernels, messages, from_cache, resources)
 
 
 def load_code(artifact: Artifact) -> tuple[Code, Mapping[str, UserFile]] | Unavailable:

@@ -5,13 +5,13 @@ import os
 import tempfile
 from pathlib import Path
 
+from kernel_forge.devices.compilers.message_rows import message_of, message_row
 from kernel_forge.domain.outcome import CompilerMessage
-from kernel_forge.domain.text import Location, Position, Range
 
 
 def remember(folder: Path, judge: str, messages: tuple[CompilerMessage, ...]) -> None:
     """Store what ``judge`` (its identity) said about code that it accepted."""
-    rows = [[m.severity, m.message, m.origin, _flat(m.location)] for m in messages]
+    rows = [message_row(m) for m in messages]
     try:
         descriptor, private = tempfile.mkstemp(prefix=".opinion-", dir=folder)
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:
@@ -25,25 +25,10 @@ def recall(folder: Path, judge: str) -> tuple[CompilerMessage, ...] | None:
     """What ``judge`` said when it accepted; None where it has not been asked."""
     try:
         rows = json.loads(_path(folder, judge).read_text(encoding="utf-8"))
-        return tuple(CompilerMessage(row[0], row[1], _location(row[3]), row[2]) for row in rows)
+        return tuple(message_of(row) for row in rows)
     except (OSError, ValueError, IndexError, TypeError):
         return None
 
 
 def _path(folder: Path, judge: str) -> Path:
     return folder / f"opinion-{judge}.json"
-
-
-def _flat(location: Location | None) -> list[str | int] | None:
-    if location is None:
-        return None
-    start, end = location.range.start, location.range.end
-    return [location.path, start.line, start.column, end.line, end.column]
-
-
-def _location(flat: list[str | int] | None) -> Location | None:
-    if flat is None:
-        return None
-    path, *numbers = flat
-    first, column, last, end = (int(n) for n in numbers)
-    return Location(str(path), Range(Position(first, column), Position(last, end)))
