@@ -130,11 +130,21 @@ def main() -> int:
     start = time.monotonic()
     with multiprocessing.get_context("spawn").Pool(options.jobs) as pool:
         originals = [r for rs in pool.map(run_original, [(f, way) for f in files], 1) for r in rs]
-        results = pool.map(run_mutant, [(m, way) for m in chosen], 1)
+        results = []
+        for result in pool.imap(run_mutant, [(m, way) for m in chosen], 1):
+            results.append(result)
+            if not options.json:
+                print(_line(result), flush=True)
     _print(results, originals, time.monotonic() - start, as_json=options.json)
     killed = sum(r.state == "killed" for r in results)
     refused = [r for r in originals if r.state != "held"]
     return 1 if refused or killed < THRESHOLD * len(results) else 0
+
+
+def _line(result: Result) -> str:
+    assert result.mutant is not None
+    far = "" if result.distance is None else f", {result.distance} lines off"
+    return f"{result.state:9} {result.kernel:14} {result.mutant.kind:34} {result.detail}{far} ({result.seconds:.1f} s)"
 
 
 def _print(results: list[Result], originals: list[Result], seconds: float, *, as_json: bool) -> None:
@@ -151,10 +161,6 @@ def _print(results: list[Result], originals: list[Result], seconds: float, *, as
         summary = {"killed": len(killed), "total": len(results), "false_alarms": len(refused), "mutants": rows}
         print(json.dumps(summary, indent=2))
         return
-    for r in results:
-        assert r.mutant is not None
-        far = "" if r.distance is None else f", {r.distance} lines off"
-        print(f"{r.state:9} {r.kernel:14} {r.mutant.kind:34} {r.detail}{far} ({r.seconds:.1f} s)")
     for r in (r for r in results if r.state != "killed"):
         assert r.mutant is not None
         why = r.mutant.why or "no explanation is known"
