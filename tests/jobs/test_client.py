@@ -18,10 +18,16 @@ from kernel_forge.jobs.wire import VERSION
 
 REQUEST = VerifyRequest("/a.cu", "text")
 HELLO = f'print(\'{{"type":"Hello","version":{VERSION}}}\', flush=True)\n'
+TAKE = """
+import json, sys
+number = json.loads(sys.stdin.readline())["number"]
+print(json.dumps({"type": "Prepared", "number": number}), flush=True)
+"""
 DONE = """
 import json, os, sys
 for line in sys.stdin:
     number = json.loads(line)["number"]
+    print(json.dumps({"type": "Prepared", "number": number}))
     step = {"type": "Progress", "message": "step", "done": 1, "total": 2}
     print(json.dumps({"type": "Stepped", "number": number, "progress": step}))
     report = {"type": "FileReport", "problems": [], "verdicts": [], "ran_python": "python" in line}
@@ -128,9 +134,13 @@ async def test_close_after_a_missing_program() -> None:
 
 
 async def test_the_time_limit_kills_the_worker_and_its_children(tmp_path: Path) -> None:
-    body = HELLO + (
-        "sys.stdin.readline()\nimport subprocess\nchild = subprocess.Popen(['sleep', '60'])\n"
-        f"open({str(tmp_path / 'pids')!r}, 'a').write(f'{{child.pid}}\\n')\nchild.wait()\n"
+    body = (
+        HELLO
+        + TAKE
+        + (
+            "import subprocess\nchild = subprocess.Popen(['sleep', '60'])\n"
+            f"open({str(tmp_path / 'pids')!r}, 'a').write(f'{{child.pid}}\\n')\nchild.wait()\n"
+        )
     )
     client = JobClient(worker(tmp_path, body))
     client.warm_up()
@@ -176,3 +186,19 @@ def test_the_worker_starts_under_a_lower_hard_limit() -> None:
     done = subprocess.run(command, input=b"", capture_output=True, preexec_fn=lower, timeout=30)
     assert done.returncode == 0, done.stderr
     assert b'"Hello"' in done.stdout
+
+
+async def test_what_a_device_makes_once_takes_no_time_of_the_job(tmp_path: Path) -> None:
+    slow = HELLO + DONE.replace(
+        '    print(json.dumps({"type": "Prepared"',
+        ('    import time; time.sleep(1.5)\n    print(json.dumps({"type": "Prepared"'),
+    )
+    assert await run(JobClient(worker(tmp_path, slow)), limit=1.0) == FileReport((), ())
+
+
+async def test_a_device_that_is_never_ready_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kernel_forge.jobs.client.PREPARE_LIMIT", 0.5)
+    end = await run(JobClient(worker(tmp_path, HELLO + "sys.stdin.readline(); sys.stdin.read()")))
+    assert isinstance(end, JobFailed)
+    assert "not ready within 0.5 s" in end.message
+    assert not any(is_alive(pid) for pid in pids(tmp_path))

@@ -10,10 +10,12 @@ from typing import overload
 from kernel_forge.domain.errors import InternalError
 from kernel_forge.domain.event import Progress
 from kernel_forge.domain.text import Location
-from kernel_forge.jobs.messages import Done, Entered, Failed, Job, Left, Stepped
+from kernel_forge.jobs.messages import Done, Entered, Failed, Job, Left, Prepared, Stepped
 from kernel_forge.jobs.process import Worker
 from kernel_forge.jobs.requests import FileReport, TimeReport, TimeRequest, VerifyRequest
 
+# Seconds for what a device makes once per machine: the emulator's runtime, with zig a C++ library.
+PREPARE_LIMIT = 900.0
 # Not -m alone: that would let a numpy.py of the current folder take the place of NumPy.
 COMMAND = (sys.executable, "-P", "-m", "kernel_forge", "job-worker")
 
@@ -71,7 +73,7 @@ class JobClient:
     async def run(
         self, request: VerifyRequest | TimeRequest, report: Callable[[Progress], None], time_limit: float
     ) -> JobEnd | TimeEnd:
-        """Do one job; ``time_limit`` is in seconds of wall time.
+        """Do one job; ``time_limit`` is in seconds of wall time, from when the device is prepared.
 
         Cancelling the awaiting task kills the worker with everything it started before the cancellation returns.
         """
@@ -81,7 +83,11 @@ class JobClient:
             return JobFailed("crashed", str(error))
         reusable = False
         try:
-            end = await asyncio.wait_for(self._follow(worker, request, report), time_limit)
+            number = self._begin(worker, request)
+            unprepared = await self._prepared(worker, number, report)
+            if unprepared is not None:
+                return unprepared
+            end = await asyncio.wait_for(self._follow(worker, number, report), time_limit)
             # Python of the user's may leave anything behind in its process: modules, threads, limits.
             reusable = worker.ran == 0 and isinstance(end, FileReport) and not end.ran_python
             return end
@@ -131,12 +137,33 @@ class JobClient:
         self._busy.add(worker)
         return worker
 
-    async def _follow(
-        self, worker: Worker, request: VerifyRequest | TimeRequest, report: Callable[[Progress], None]
-    ) -> JobEnd | TimeEnd:
+    def _begin(self, worker: Worker, request: VerifyRequest | TimeRequest) -> int:
         self._numbers += 1
-        number = self._numbers
-        worker.write(Job(number, request))
+        worker.write(Job(self._numbers, request))
+        return self._numbers
+
+    async def _prepared(self, worker: Worker, number: int, report: Callable[[Progress], None]) -> JobFailed | None:
+        """Wait until the device has made what is made once per machine; how the job ended where that is before it."""
+        try:
+            return await asyncio.wait_for(self._until_prepared(worker, number, report), PREPARE_LIMIT)
+        except TimeoutError:
+            return JobFailed("time-limit", f"the device was not ready within {PREPARE_LIMIT:g} s")
+
+    async def _until_prepared(
+        self, worker: Worker, number: int, report: Callable[[Progress], None]
+    ) -> JobFailed | None:
+        while True:
+            match await worker.read():
+                case Prepared(number=n) if n == number:
+                    return None
+                case Stepped(number=n, progress=progress) if n == number:
+                    report(progress)
+                case Failed(number=n, kind=kind, message=text) if n == number:
+                    return JobFailed(kind, text, worker.log_text())
+                case message:
+                    raise InternalError(f"unexpected {type(message).__name__} from the worker")
+
+    async def _follow(self, worker: Worker, number: int, report: Callable[[Progress], None]) -> JobEnd | TimeEnd:
         while True:
             message = await worker.read()
             match message:

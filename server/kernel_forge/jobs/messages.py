@@ -1,7 +1,7 @@
 """What a worker and its owner say to each other: one JSON object a line.
 
-Worker: ``Hello`` once, then for each job any number of ``Stepped``, ``Entered`` and ``Left`` and exactly one ``Done``
-or ``Failed``.
+Worker: ``Hello`` once, then for each job ``Prepared`` once, any number of ``Stepped``, ``Entered`` and ``Left``, and
+exactly one ``Done`` or ``Failed``.
 Owner: ``Job``, the next one only after the last has ended. End of input ends the worker.
 """
 
@@ -29,6 +29,13 @@ class Job:
 
     number: int
     request: VerifyRequest | TimeRequest
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """The device is ready for the job, whose time begins now: it had things to make that are made once per machine."""
+
+    number: int
 
 
 @dataclass(frozen=True)
@@ -75,8 +82,8 @@ class Failed:
     message: str
 
 
-Message = Hello | Job | Stepped | Entered | Left | Done | Failed
-_KINDS: dict[str, Any] = {k.__name__: k for k in (Hello, Job, Stepped, Entered, Left, Done, Failed)}
+Message = Hello | Job | Prepared | Stepped | Entered | Left | Done | Failed
+_KINDS: dict[str, Any] = {k.__name__: k for k in (Hello, Job, Prepared, Stepped, Entered, Left, Done, Failed)}
 HELLO = Hello(VERSION)
 
 

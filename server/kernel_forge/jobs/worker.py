@@ -12,7 +12,19 @@ from typing import BinaryIO
 from kernel_forge.domain.errors import DeviceUnavailable, KernelForgeError, UsageError
 from kernel_forge.domain.event import Progress
 from kernel_forge.domain.text import Location
-from kernel_forge.jobs.messages import HELLO, Done, Entered, Failed, Job, Left, Message, Stepped, from_line, to_line
+from kernel_forge.jobs.messages import (
+    HELLO,
+    Done,
+    Entered,
+    Failed,
+    Job,
+    Left,
+    Message,
+    Prepared,
+    Stepped,
+    from_line,
+    to_line,
+)
 from kernel_forge.jobs.requests import TimeRequest
 from kernel_forge.jobs.time import time_file
 from kernel_forge.jobs.verify import verify_file
@@ -69,6 +81,9 @@ def _do(job: Job, find_device: Callable[[str], Device], output: BinaryIO) -> Non
     try:
         device = find_device(job.request.device)
         request = job.request
+        report(Progress(f"preparing {request.device}"))
+        device.prepare()  # why it could not, the job says
+        _send(output, Prepared(job.number))
         done = (
             time_file(request, device, report)
             if isinstance(request, TimeRequest)
