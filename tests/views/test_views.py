@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
 
@@ -64,6 +65,7 @@ CASES: list[tuple[Outcome, str]] = [
             ("read-only", "KF404"),
             ("guard-band", "KF405"),
             ("stack-overflow", "KF406"),
+            ("unwritten", "KF305"),
         )
     ),
     (RaceFound("the order matters", (LINE, OTHER), THREAD), "KF411"),
@@ -96,6 +98,18 @@ def spec() -> KernelSpec:
     reading = read_specs(parse(text, "/a.cu"), None)
     assert reading.specs, reading.problems
     return reading.specs[0]
+
+
+@pytest.mark.parametrize("outcome", [PASSED, LaunchFailed("assert", "assert(x) failed", LINE, THREAD)])
+def test_warnings_of_the_compiler_stand_beside_every_outcome(outcome: Outcome) -> None:
+    warning = CompilerMessage("warning", "variable a is used before its value is set", OTHER, "NVRTC 13")
+    warned = replace(verdict(outcome), warnings=(warning,))
+    found = findings_of(warned, spec(), NAME)
+    assert (found[-1].code, found[-1].severity, found[-1].range) == ("KF202", Severity.WARNING, OTHER.range)
+    assert len(found) == (1 if outcome is PASSED else 2)
+    lines = verdict_lines(warned, found, lambda path, line: "")
+    assert any(line.startswith("  warning at /a.cu:7:3: variable a is used before") for line in lines)
+    assert lines[0].startswith("✓" if outcome is PASSED else "✗")
 
 
 def test_every_outcome_is_tested() -> None:

@@ -231,6 +231,7 @@ class Verdict:
         checks: names of the policy's steps that were made, in order.
         skipped: step -> why this device could not make it.
         notes: things every surface must show (widened tolerance, compiler used, ...).
+        warnings: what the CUDA compiler warned of.
     """
 
     kernel: str
@@ -245,3 +246,4 @@ class Verdict:
     skipped: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     seconds: float = 0.0
+    warnings: tuple[CompilerMessage, ...] = ()

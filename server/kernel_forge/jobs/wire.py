@@ -17,7 +17,7 @@ import numpy as np
 
 from kernel_forge.domain.errors import InternalError
 
-VERSION = 3
+VERSION = 4
 _SPECIAL = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 
 

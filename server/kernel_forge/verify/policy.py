@@ -14,6 +14,7 @@ from kernel_forge.domain.event import Progress, Report
 from kernel_forge.domain.finding import Finding
 from kernel_forge.domain.outcome import (
     CaseId,
+    CompilerMessage,
     LaunchFailed,
     Outcome,
     Passed,
@@ -21,10 +22,9 @@ from kernel_forge.domain.outcome import (
     Unavailable,
     Verdict,
 )
-from kernel_forge.domain.spec import BufferArg, Configuration, KernelSpec
+from kernel_forge.domain.spec import Configuration, KernelSpec
 from kernel_forge.ports import Artifact, Device, DeviceInfo
 from kernel_forge.source import SourceFile
-from kernel_forge.spec import BoundCase
 from kernel_forge.verify.atomics import unordered_outputs
 from kernel_forge.verify.check_case import OUT_OF_TIME, CaseChecker
 from kernel_forge.verify.code import thresholds
@@ -35,11 +35,10 @@ from kernel_forge.verify.planning import PlannedCase, plan
 from kernel_forge.verify.references import Evaluator
 from kernel_forge.verify.runs import largest_extent, thread_count
 from kernel_forge.verify.shrinking import shrink
+from kernel_forge.verify.size_limits import LARGE_RUN_LIMIT, Measured, explained_by_size, too_large
 
-EMULATED_CASE_BYTES = 256 << 20
 SMALL_RUN_LIMIT = 5.0
 MOST_POSTPONED = 2
-LARGE_RUN_LIMIT = 15.0
 SANITIZER_LIMIT = 60.0
 SANITIZED_CASES = 3
 
@@ -57,6 +56,7 @@ class _State:
     checks: list[str] = field(default_factory=list)
     skipped: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+    warnings: tuple[CompilerMessage, ...] = ()
     cases: int = 0
     runs: int = 0
     tally: Tally = field(default_factory=Tally)
@@ -77,6 +77,7 @@ class _State:
             skipped=dict(self.skipped),
             notes=tuple(dict.fromkeys(self.notes)),
             seconds=time.monotonic() - self.started,
+            warnings=self.warnings,
         )
 
 
@@ -125,6 +126,7 @@ def verify(
     if not isinstance(artifact, Artifact):
         return state.verdict(artifact)
     state.notes.extend(m.message for m in artifact.messages if m.severity == "note")
+    state.warnings = tuple(m for m in artifact.messages if m.severity == "warning")
     state.checks.extend(("compiles", "spec and signature agree"))
     _note_tolerance(state)
     checker = CaseChecker(
@@ -151,28 +153,19 @@ def _note_tolerance(state: _State) -> None:
         )
 
 
-@dataclass(frozen=True)
-class _Measured:
-    """The last run that took measurable time."""
-
-    seconds: float
-    threads: int
-    extent: int
-
-
 def _check_all(
     state: _State, checker: CaseChecker, cases: list[PlannedCase], report: Report, deadline: float
 ) -> Verdict:
     half = (state.started + deadline) / 2
     unavailable: Unavailable | None = None
-    measured: _Measured | None = None
+    measured: Measured | None = None
     waiting = list(cases)
     postponed: set[str] = set()
     while waiting:
         case = _next(waiting, hurried=time.monotonic() > half)
         label = _label(case)
         report(Progress(f"{state.spec.kernel}: {label}", len(cases) - len(waiting), len(cases) + 1))
-        reason = _too_large(state, case, measured, deadline)
+        reason = too_large(state.spec, state.info, case, measured, deadline)
         if reason is not None:
             _leave_out(state, case, reason)
             continue
@@ -193,7 +186,7 @@ def _check_all(
         elif isinstance(result.outcome, TimedOut) and waiting and measured is None and len(postponed) < MOST_POSTPONED:
             postponed.add(label)  # smaller cases tell whether it is the size; a kernel without end has none that do
             waiting.append(case)
-        elif isinstance(result.outcome, TimedOut) and _explained_by_size(state, case, measured, limit):
+        elif isinstance(result.outcome, TimedOut) and state.cases > 0 and explained_by_size(case, measured, limit):
             _leave_out(state, case, f"too large to run in {limit:.0f} s on this device ({state.info.basis})")
         else:
             report(Progress(f"{state.spec.kernel}: finding the smallest failing case", len(cases), len(cases) + 1))
@@ -238,14 +231,14 @@ def _leave_out(state: _State, case: PlannedCase, reason: str) -> None:
         state.undecided[_label(case)] = reason
 
 
-def _take(state: _State, case: PlannedCase, held: CaseHeld) -> _Measured | None:
+def _take(state: _State, case: PlannedCase, held: CaseHeld) -> Measured | None:
     state.cases += 1
     state.tally.merge(held.tally)
     state.checks.extend(held.checks)
     state.notes.extend(held.notes)
     if held.seconds <= 0:
         return None
-    return _Measured(held.seconds, thread_count(case.bound), largest_extent(case.bound))
+    return Measured(held.seconds, thread_count(case.bound), largest_extent(case.bound))
 
 
 def _sum_up(state: _State, own: int, unavailable: Unavailable | None) -> Verdict:
@@ -275,31 +268,3 @@ def _sum_up(state: _State, own: int, unavailable: Unavailable | None) -> Verdict
 def _label(case: PlannedCase) -> str:
     sizes = ", ".join(f"{k} = {v}" for k, v in case.bound.sizes.items()) or "no sizes"
     return sizes if case.is_own else f"{sizes} ({case.origin})"
-
-
-def _bytes(bound: BoundCase, spec: KernelSpec) -> int:
-    return sum(bound.count(a.name) * a.dtype.itemsize for a in spec.args if isinstance(a, BufferArg))
-
-
-def _too_large(state: _State, case: PlannedCase, measured: _Measured | None, deadline: float) -> str | None:
-    left = deadline - time.monotonic()
-    if left <= 0:
-        return OUT_OF_TIME
-    if state.info.basis != "emulated":
-        return None
-    size = _bytes(case.bound, state.spec)
-    if size > EMULATED_CASE_BYTES:
-        return f"{size >> 20} MiB of buffers; emulation is limited to {EMULATED_CASE_BYTES >> 20} MiB"
-    if measured is not None:
-        predicted = measured.seconds * thread_count(case.bound) / max(1, measured.threads)
-        if predicted > min(LARGE_RUN_LIMIT, left):
-            return f"about {predicted:.0f} s to emulate, judged by smaller cases; verify it on a GPU"
-    return None
-
-
-def _explained_by_size(state: _State, case: PlannedCase, measured: _Measured | None, limit: float) -> bool:
-    """Whether a time-out can be the size's fault: smaller cases ended, and their time grows to it."""
-    if measured is None or state.cases == 0:
-        return False
-    threads = thread_count(case.bound) / max(1, measured.threads)
-    return measured.seconds * threads * largest_extent(case.bound) / max(1, measured.extent) > limit / 4

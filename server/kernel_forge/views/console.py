@@ -58,6 +58,8 @@ def verdict_lines(verdict: Verdict, findings: tuple[Finding, ...], line_of: Line
         place = f"{finding.path}:{finding.range.start.line + 1}:{finding.range.start.column + 1}"
         if isinstance(outcome, CompileFailed):
             lines.append(f"  {place}: {finding.message} [{finding.code}]")
+        elif finding.severity is Severity.WARNING:
+            lines.append(f"  warning at {place}: {finding.message} [{finding.code}]")
         else:
             lines.append(f"  at {place} [{finding.code}]")
         lines.extend("  " + text for text in quote(Location(finding.path, finding.range), line_of))

@@ -6,6 +6,7 @@ from kernel_forge.domain.finding import Finding, Related, Severity
 from kernel_forge.domain.outcome import (
     BarrierDivergence,
     CompileFailed,
+    CompilerMessage,
     LaunchFailed,
     MemoryFault,
     Mismatch,
@@ -41,16 +42,16 @@ _MISMATCH_CODES = {
 def findings_of(verdict: Verdict, spec: KernelSpec | None, name_range: Range) -> tuple[Finding, ...]:
     """What to show for ``verdict``; ``name_range`` is that of the kernel's name, used where no line is known.
 
-    A passed verdict shows nothing: its place is the lens and the hover.
+    A passed verdict shows what the compiler warned of at most: its place is the lens and the hover.
     """
     outcome = verdict.outcome
     here = Location(verdict.path, name_range)
     place: Location | None
     match outcome:
         case Passed():
-            return ()
+            return _messages(verdict.warnings, here)
         case CompileFailed():
-            return _compile(outcome, here)
+            return _messages(outcome.messages, here)
         case Unavailable():
             where = outcome.location or here
             message = f"{verdict.kernel} was not verified: {outcome.reason}"
@@ -70,7 +71,7 @@ def findings_of(verdict: Verdict, spec: KernelSpec | None, name_range: Range) ->
             code, place = "KF307", outcome.location
         case _:
             assert_never(outcome)
-    return (_finding(code, verdict, outcome, place, here, spec),)
+    return (_finding(code, verdict, outcome, place, here, spec), *_messages(verdict.warnings, here))
 
 
 def failure_finding(kind: str, message: str, path: str, severity: Severity) -> Finding:
@@ -106,9 +107,9 @@ def _finding(
     return Finding(code, Severity.ERROR, "; ".join(parts), where.path, where.range, tuple(related))
 
 
-def _compile(outcome: CompileFailed, here: Location) -> tuple[Finding, ...]:
+def _messages(messages: tuple[CompilerMessage, ...], here: Location) -> tuple[Finding, ...]:
     found = []
-    for message in outcome.messages:
+    for message in messages:
         if message.severity == "note":
             continue
         place = message.location or here
