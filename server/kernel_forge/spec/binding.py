@@ -214,6 +214,7 @@ def _launch(
         shared,
         None if cluster is None else _dim3(cluster),
         launch.cooperative,
+        launch.stream,
     )
 
 
