@@ -25,10 +25,11 @@ from kernel_forge.devices.cuda.sanitizer import MISSING, sanitize
 from kernel_forge.devices.cuda.supervisor import WorkerPool, WorkerUnavailable
 from kernel_forge.devices.cuda.wire import Code, encode_run
 from kernel_forge.devices.shadow import HostCode, TooManyHeaders, shadow_sources
-from kernel_forge.domain.launch import CompileRequest, RunRequest
+from kernel_forge.domain.launch import CompileRequest, RunRequest, Schedule
 from kernel_forge.domain.measurement import Peaks, TimingPlan, Timings
 from kernel_forge.domain.outcome import CompileFailed, RunOutcome, SanitizerFailure, Unavailable
 from kernel_forge.domain.performance import Counters
+from kernel_forge.domain.stream_order import in_order
 from kernel_forge.ports import SANITIZERS, Artifact, DeviceInfo, Trial
 
 # The worker ends a run at its limit by itself; memory must be filled and read as well.
@@ -168,6 +169,9 @@ class CudaDevice:
         if isinstance(loaded, Unavailable):
             return loaded
         code, texts = loaded
+        # What is queued first begins first where streams do not wait for each other: the second run shows it.
+        schedule = Schedule.REVERSE if request.poison_seed % 2 else Schedule.FORWARD
+        request = replace(request, launches=tuple(in_order(request.launches, schedule, 0)))
         poison = self._poison()
         if isinstance(poison, Unavailable):
             return poison

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import numpy as np
 
-from kernel_forge.devices.emulator.stream_order import in_order
 from kernel_forge.domain.launch import Buffer, BufferRef, Launch, RunRequest, poison
+from kernel_forge.domain.stream_order import in_order
 from kernel_forge.ports import Artifact
 
 MEMORY_BEYOND_BUFFERS = 4 << 30

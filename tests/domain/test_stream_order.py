@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kernel_forge.devices.emulator.stream_order import in_order
 from kernel_forge.domain.launch import Launch, Schedule
+from kernel_forge.domain.stream_order import in_order
 
 
 def launches(streams: str) -> list[Launch]:

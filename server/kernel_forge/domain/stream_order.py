@@ -1,4 +1,4 @@
-"""In what order launches on several streams run here: one after the other, in an order that a GPU could take."""
+"""Orders in which launches on several streams may begin: all that a GPU could take."""
 
 import random
 from collections.abc import Sequence
