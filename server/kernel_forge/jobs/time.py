@@ -9,6 +9,7 @@ from kernel_forge.domain.dtypes import DType
 from kernel_forge.domain.errors import UsageError
 from kernel_forge.domain.event import Progress, Report
 from kernel_forge.domain.finding import Finding
+from kernel_forge.domain.hardware import HardwareLimits
 from kernel_forge.domain.launch import RunRequest
 from kernel_forge.domain.measurement import Peaks, Timed
 from kernel_forge.domain.outcome import LaunchFailed, Outcome, Unavailable, Verdict
@@ -19,7 +20,6 @@ from kernel_forge.jobs.configurations import chosen_configuration
 from kernel_forge.jobs.requests import TimeReport, TimeRequest
 from kernel_forge.perf import (
     Counting,
-    MultiprocessorLimits,
     Work,
     attained,
     compulsory_bytes,
@@ -164,6 +164,6 @@ def _occupancy(info: DeviceInfo, artifact: Artifact, request: RunRequest) -> Occ
     resources = artifact.resources.get(launch.kernel)
     if resources is None or "max threads per multiprocessor" not in info.facts:
         return None
-    limits = MultiprocessorLimits.from_facts({k.replace(" ", "_"): v for k, v in info.facts.items()})
+    limits = HardwareLimits.from_facts({k.replace(" ", "_"): v for k, v in info.facts.items()})
     threads = launch.block[0] * launch.block[1] * launch.block[2]
     return occupancy(limits, threads, resources.registers, resources.shared_bytes + launch.shared_bytes)
