@@ -26,6 +26,7 @@ class KernelRequest:
         device: name of the device.
         seed: None draws a fresh one.
         configuration: values of tunables instead of their defaults.
+        flags: for the CUDA compiler, see :mod:`kernel_forge.jobs.compiler_flags`.
         time_limit: seconds for compiling and verifying one kernel.
     """
 
@@ -38,6 +39,7 @@ class KernelRequest:
     configuration: Mapping[str, int | float | bool] = field(default_factory=dict)
     include_dirs: tuple[str, ...] = ()
     defines: Mapping[str, str] = field(default_factory=dict)
+    flags: tuple[str, ...] = ()
     time_limit: float = 120.0
 
     @property

@@ -16,6 +16,7 @@ from kernel_forge.domain.outcome import LaunchFailed, Outcome, Unavailable, Verd
 from kernel_forge.domain.performance import Attained, KernelTiming, Occupancy
 from kernel_forge.domain.spec import BufferArg, Configuration, KernelSpec, Sizes
 from kernel_forge.jobs.compile_database import compile_options
+from kernel_forge.jobs.compiler_flags import compiler_flags
 from kernel_forge.jobs.configurations import chosen_configuration
 from kernel_forge.jobs.requests import TimeReport, TimeRequest
 from kernel_forge.perf import (
@@ -42,7 +43,7 @@ def time_file(request: TimeRequest, device: Device, report: Report) -> TimeRepor
 
     Raises:
         SourceError: the text is no CUDA text at all.
-        UsageError: sizes or a configuration that the spec does not admit.
+        UsageError: sizes or a configuration that the spec does not admit, or a compiler flag that is not accepted.
     """
     source = parse(request.text, request.path)
     reading = read_specs(source, request.sidecar)
@@ -86,7 +87,7 @@ def _time(
         deadline=deadline,
         include_dirs=(*request.include_dirs, *options.include_dirs),
         defines={**options.defines, **request.defines},
-        flags=options.flags,
+        flags=compiler_flags(request.flags, options.flags),
     )
     if not isinstance(checked, CheckedRun):
         return verdict(checked)

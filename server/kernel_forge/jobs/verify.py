@@ -7,6 +7,7 @@ from kernel_forge.domain.event import Report
 from kernel_forge.domain.outcome import Verdict
 from kernel_forge.domain.spec import BufferArg, Configuration, FunctionInit, FunctionReference, KernelSpec
 from kernel_forge.jobs.compile_database import compile_options
+from kernel_forge.jobs.compiler_flags import compiler_flags
 from kernel_forge.jobs.configurations import chosen_configuration
 from kernel_forge.jobs.requests import FileReport, VerifyRequest
 from kernel_forge.jobs.second_opinion import with_second_opinion
@@ -23,13 +24,14 @@ def verify_file(request: VerifyRequest, device: Device, report: Report, emulator
 
     Raises:
         SourceError: the text is no CUDA text at all.
-        UsageError: the configuration asked for is not one that the spec admits.
+        UsageError: the configuration asked for is not one that the spec admits, or a compiler flag is not accepted.
     """
     source = parse(request.text, request.path)
     reading = read_specs(source, request.sidecar)
     wanted = [spec for spec in reading.specs if _wanted(spec, request.kernel)]
     configurations = [chosen_configuration(spec, request.configuration) for spec in wanted]
     options = compile_options(request.path)
+    flags = compiler_flags(request.flags, options.flags)
 
     def verify_one(spec: KernelSpec, configuration: Configuration, on: Device, time_limit: float) -> Verdict:
         return verify(
@@ -42,7 +44,7 @@ def verify_file(request: VerifyRequest, device: Device, report: Report, emulator
             time_limit=time_limit,
             include_dirs=(*request.include_dirs, *options.include_dirs),
             defines={**options.defines, **request.defines},
-            flags=options.flags,
+            flags=flags,
             sanitize=request.sanitize,
         )
 
