@@ -22,6 +22,7 @@ case is sqrt(n) in practice). Hence, element by element,
                 + C * sqrt(n) * u_sum * (S_random + S_same)       accumulation, where the reference reduces
                 + R * u_out * |reference|                         rounding of the result
                 + expansion                                       squares of differences, expanded
+                + filtering                                       weights of few bits, see :mod:`.filtering`
                 + E * own                                         the reference's own error in the kernel's type
                 + D * smallest denormal of the output             underflow
                 + C * u_float64 * max |reference|                 only where the reference is 0 and does not move:
@@ -69,6 +70,7 @@ import numpy as np
 from kernel_forge.domain.dtypes import DType
 from kernel_forge.domain.spec import BufferArg, KernelSpec, Role, ScalarArg, Tolerance
 from kernel_forge.spec import BoundCase
+from kernel_forge.verify.filtering import filtered_textures, filtering_error
 from kernel_forge.verify.inputs import Array
 from kernel_forge.verify.sensitivity import (
     Evaluate,
@@ -171,7 +173,7 @@ def derive(
     scalars = {a.name: _value(a, bound) for a in spec.args if isinstance(a, ScalarArg) and a.dtype.is_float}
     steady = Steady(reference)
     evaluate = steady.watching(evaluate)
-    exact = exact_outputs(wide, evaluate, s.widest)
+    exact = set() if filtered_textures(spec) else exact_outputs(wide, evaluate, s.widest)
     if exact >= reference.keys():
         return {
             a.name: exactly(_exactly(a, wide, reference[a.name], s.length)) for a in spec.outputs if a.name in reference
@@ -180,6 +182,7 @@ def derive(
     own, overflow = own_error(wide, reference, evaluate, narrow, own_type, s.u_widest, seed)
     expansion = expanded(wide, reference, evaluate, s.growth)
     sums = accumulated(wide, reference, evaluate, s.growth, seed) if s.length > 1 else None
+    filtering = filtering_error(spec, wide, reference, evaluate, seed)
     integers = {a.name: reference[a.name] for a in spec.outputs if not a.dtype.is_float and a.name in reference}
     others = flips(wide, integers, evaluate, narrow, s.u_widest, seed)
     result: dict[str, Allowed] = {}
@@ -191,7 +194,7 @@ def derive(
             result[name] = exactly(_exactly(output, wide, reference[name], s.length))
             continue
         if not output.dtype.is_float:
-            result[name] = exactly(np.maximum(others[name], np.rint(expansion[name])))
+            result[name] = exactly(np.maximum.reduce([others[name], np.rint(expansion[name]), filtering[name]]))
             continue
         magnitude = np.abs(reference[name].astype(np.float64))
         u_out = output.dtype.unit_roundoff
@@ -201,6 +204,7 @@ def derive(
             if sums is not None:
                 scale = np.maximum(scale, _finite(sums[name]))
             tolerance = scale + _finite(E * own[name]) + _vanished(magnitude, moves[name]) + expansion[name] + rounding
+            tolerance = tolerance + _finite(filtering[name])
         allowed = where_finite(reference[name], tolerance, troubled=troubled)
         result[name] = Allowed(np.where(steady.always_nan(name), 0.0, allowed), overflow[name])
     return result

@@ -10,6 +10,7 @@ from kernel_forge.devices.cuda.protocol import Frame, ProtocolError
 from kernel_forge.domain.dtypes import DType
 from kernel_forge.domain.launch import Buffer, BufferRef, Dim3, Launch, RunRequest, poison
 from kernel_forge.domain.measurement import TimingPlan
+from kernel_forge.domain.texture import Address, Filter, Memory, Read, Sampling, Texture
 
 Array = np.ndarray[tuple[int, ...], np.dtype[np.generic]]
 
@@ -32,6 +33,7 @@ class WireBuffer:
     writable: bool
     symbol: bool
     data: memoryview | None
+    texture: Texture | None = None
 
     def initial(self, seed: int) -> Array:
         """Flat contents before the run."""
@@ -101,6 +103,7 @@ def _buffer_header(buffer: Buffer, data: Array | None) -> dict[str, Any]:
         "nbytes": buffer.nbytes,
         "writable": buffer.writable,
         "symbol": buffer.symbol,
+        "texture": None if buffer.texture is None else encode_texture(buffer.texture),
         "data": data is not None,
     }
 
@@ -149,6 +152,7 @@ def _run(header: Mapping[str, Any], parts: Iterator[memoryview]) -> WireRun:
             bool(b["writable"]),
             bool(b["symbol"]),
             next(parts) if b["data"] else None,
+            None if b["texture"] is None else decode_texture(b["texture"]),
         )
         for b in header["buffers"]
     )
@@ -182,6 +186,32 @@ def _launch(header: Mapping[str, Any]) -> WireLaunch:
 def _dim(values: Sequence[int]) -> Dim3:
     x, y, z = (int(v) for v in values)
     return (x, y, z)
+
+
+def encode_texture(texture: Texture) -> dict[str, Any]:
+    """A texture as JSON values."""
+    sampling = texture.sampling
+    return {
+        "extents": texture.extents,
+        "lanes": texture.lanes,
+        "filter": sampling.filter.value,
+        "address": sampling.address.value,
+        "normalized": sampling.normalized,
+        "read": sampling.read.value,
+        "memory": sampling.memory.value,
+    }
+
+
+def decode_texture(header: Mapping[str, Any]) -> Texture:
+    """Inverse of :func:`encode_texture`."""
+    sampling = Sampling(
+        Filter(header["filter"]),
+        Address(header["address"]),
+        bool(header["normalized"]),
+        Read(header["read"]),
+        Memory(header["memory"]),
+    )
+    return Texture(tuple(int(n) for n in header["extents"]), int(header["lanes"]), sampling)
 
 
 def encode_plan(plan: TimingPlan) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from kernel_forge.devices.cuda.worker.launching import Launches, LoadedCode, wai
 from kernel_forge.devices.cuda.worker.memory import GuardedBuffer, Memory, PlainBuffer
 from kernel_forge.devices.cuda.worker.result import Result
 from kernel_forge.devices.cuda.worker.stages import STICKY, StillRunning, staged
+from kernel_forge.devices.cuda.worker.textures import make_texture
 
 
 class SymbolBuffer(Memory):
@@ -80,12 +81,16 @@ def execute(gpu: Gpu, run: WireRun, text: Callable[[], str], *, plain_memory: bo
 
 
 def _told(memory: dict[str, Memory]) -> dict[str, Any]:
-    return {"addresses": {name: held.address for name, held in memory.items()}}
+    # A texture's is no address of memory.
+    buffers = {name: held.address for name, held in memory.items() if held.buffer.texture is None}
+    return {"addresses": buffers}
 
 
 def _allocate(gpu: Gpu, code: LoadedCode, buffer: WireBuffer, seed: int, plain_memory: bool) -> Memory:
     if buffer.symbol:
         return SymbolBuffer(code, buffer)
+    if buffer.texture is not None:
+        return make_texture(gpu, buffer, buffer.texture)
     return PlainBuffer(buffer) if plain_memory else GuardedBuffer(gpu, buffer, seed)
 
 

@@ -10,9 +10,10 @@ from kernel_forge.devices.cuda.wire import WireRun
 from kernel_forge.devices.cuda.worker.driver_library import CudaError
 from kernel_forge.devices.cuda.worker.gpu import Gpu
 from kernel_forge.devices.cuda.worker.launching import Launches, LoadedCode, wait
-from kernel_forge.devices.cuda.worker.memory import PlainBuffer
+from kernel_forge.devices.cuda.worker.memory import Memory, PlainBuffer
 from kernel_forge.devices.cuda.worker.running import SymbolBuffer
 from kernel_forge.devices.cuda.worker.stages import STICKY, staged
+from kernel_forge.devices.cuda.worker.textures import make_texture
 from kernel_forge.domain.measurement import TimingPlan
 
 CACHE_FACTOR = 2.5
@@ -41,7 +42,7 @@ class TimedTrial:
         self.flushes = plan.cold and (wanted > MAX_SETS or affordable < 2)
         count = 1 if self.flushes else max(2 if plan.cold else 1, min(wanted, affordable, MAX_SETS))
         self.restores = [b.name for b in run.buffers if b.writable and b.data is not None and not b.symbol]
-        self.sets: list[dict[str, PlainBuffer]] = []
+        self.sets: list[dict[str, Memory]] = []
         self.pristine: dict[str, PlainBuffer] = {}
         self._next = 0
         with staged("allocate"):
@@ -58,9 +59,13 @@ class TimedTrial:
         self.batch = 1
         self.method = "events"
 
-    def _fill_set(self, made: dict[str, PlainBuffer]) -> None:
+    def _fill_set(self, made: dict[str, Memory]) -> None:
         for buffer in self.run.buffers:
             if buffer.symbol:
+                continue
+            if buffer.texture is not None:
+                made[buffer.name] = make_texture(self.gpu, buffer, buffer.texture)
+                made[buffer.name].fill(buffer.initial(self.run.poison_seed))
                 continue
             made[buffer.name] = PlainBuffer(buffer)
             if len(self.sets) > 1:  # device to device: the host's copy would travel once per set
