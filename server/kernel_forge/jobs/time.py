@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 
@@ -74,6 +75,8 @@ def _time(
     bound = bind(spec, sizes, configuration)
     if isinstance(bound, Finding):
         return verdict(LaunchFailed("configuration", bound.message))
+    if not bound.launches:
+        raise UsageError(f"{spec.kernel} launches nothing at {_words(sizes)}, so there is no time to take")
     checked_at = _to_check(spec, sizes, bound, configuration)
     report(Progress(f"{spec.kernel}: checking at {_words(checked_at.sizes)}"))
     deadline = time.monotonic() + request.time_limit
@@ -96,12 +99,17 @@ def _time(
         timed_request = checked.request if checked_at is bound else checked.request_at(bound)
     except ReferenceFailed as error:
         return verdict(Unavailable(str(error), error.location, of_spec=True))
-    timings = device.time([Trial(checked.artifact, timed_request)], request.plan)
+    plan = replace(request.plan, outputs=checked_at is bound)
+    timings = device.time([Trial(checked.artifact, timed_request)], plan)
     if isinstance(timings, Unavailable):
         return verdict(timings)
     timed = timings.results[0]
     if not isinstance(timed, Timed):
         return verdict(timed)
+    if plan.outputs:
+        wrong = checked.wrong(timed.contents)
+        if wrong is not None:
+            return replace(verdict(wrong), notes=("the launches that were timed left this; one by itself was right",))
     peaks = device.peaks()
     rates = None if isinstance(peaks, Unavailable) else _attained(spec, bound, checked_at, checked, timed, peaks)
     counters = device.profile(checked.artifact, timed_request) if request.profile else ()
@@ -119,6 +127,8 @@ def _time(
         peaks if isinstance(peaks, Peaks) else None,
         () if isinstance(counters, Unavailable) else counters,
         counters.reason if isinstance(counters, Unavailable) else None,
+        plan.outputs,
+        () if options.note is None else (options.note,),
     )
 
 

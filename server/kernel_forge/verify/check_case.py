@@ -107,7 +107,7 @@ class CaseChecker:
     ) -> tuple[Expected, Finished, list[str]] | CaseFailure:
         bound, origin = case.bound, case.origin
         first = self._options(run_limit)
-        expected = self._expect(bound, kind, run_limit)
+        expected = self.expect(bound, kind, run_limit)
         if isinstance(expected, Unavailable):
             made = self._failure(expected, bound, kind, origin, first)
             return replace(made, about_reference=True)
@@ -176,7 +176,8 @@ class CaseChecker:
             replace(first, schedule=Schedule.RANDOM, schedule_seed=self.seed, poison_seed=seed + 2),
         ]
 
-    def _expect(self, bound: BoundCase, kind: str, run_limit: float) -> Expected | Unavailable:
+    def expect(self, bound: BoundCase, kind: str, run_limit: float) -> Expected | Unavailable:
+        """What the outputs must be; Unavailable where the reference cannot tell."""
         options = Options(time_limit=run_limit)
         return self.expectations.of(bound, kind, lambda other, inputs: self._run(other, inputs, options))
 
@@ -192,7 +193,7 @@ class CaseChecker:
             return self._located(failure)
         if failure.watch is None or not self.has_watch:
             return failure
-        expected = self._expect(failure.bound, failure.kind, failure.options.time_limit)
+        expected = self.expect(failure.bound, failure.kind, failure.options.time_limit)
         if isinstance(expected, Unavailable):
             return failure
         runs = [o for o in (failure.options, failure.other) if o is not None]
@@ -228,7 +229,7 @@ class CaseChecker:
     def _sanitized(
         self, bound: BoundCase, kind: str, options: Options, tools: tuple[str, ...]
     ) -> tuple[SanitizerFailure, ...] | Unavailable:
-        expected = self._expect(bound, kind, options.time_limit)
+        expected = self.expect(bound, kind, options.time_limit)
         if isinstance(expected, Unavailable):
             return expected
         self._runs += len(tools)

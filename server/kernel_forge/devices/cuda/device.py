@@ -207,8 +207,11 @@ class CudaDevice:
         if kept is not None:
             return kept
         made = self._own_kernels(PEAKS_SOURCE, PEAK_KERNELS)
-        peaks = made if isinstance(made, Unavailable) else measure_peaks(self.time, made, facts, self.info().basis)
-        if isinstance(peaks, Peaks):
+        found = made if isinstance(made, Unavailable) else measure_peaks(self.time, made, facts, self.info().basis)
+        if isinstance(found, Unavailable):
+            return found
+        peaks, is_steady = found
+        if is_steady:  # else it is measured again the next time
             write_peaks(file, peaks)
         return peaks
 

@@ -21,8 +21,9 @@ CONTROL_KERNELS = ("kf_control", "kf_empty")
 CONTROLS = 3
 CONTROL_ROUNDS = 2000
 LAUNCH_BOUND = 3.0
-# Beside the budget: making buffers, warming up, one sample that began before the end.
+# Beside the budget: making buffers, and up to so many executions of a slow kernel: warming up, one sample at the end.
 SETUP_SECONDS = 60.0
+EXECUTIONS = 8
 
 
 def control_trials(artifact: Artifact, multiprocessors: int) -> list[Trial]:
@@ -58,7 +59,7 @@ def time_trials(
         headers.append(header)
         payload.extend(parts)
         sources.append(loaded[1])
-    limit = plan.budget + SETUP_SECONDS + sum(t.request.time_limit for t in trials)
+    limit = plan.budget + SETUP_SECONDS + EXECUTIONS * sum(t.request.time_limit for t in trials)
     job = {"task": "time", "runs": headers, "plan": encode_plan(plan)}
     answer = ask(pool, job, payload, limit, doing="while timing")
     return answer if isinstance(answer, Unavailable) else _read(answer, (*controls, *trials), sources, basis)
@@ -67,7 +68,7 @@ def time_trials(
 def _read(answer: Frame, trials: Sequence[Trial], sources: Sequence[Mapping[str, UserFile]], basis: str) -> Timings:
     entries = answer.header["trials"]
     control = entries[0]
-    drift = 1.0
+    drift = None
     if control["status"] == "timed":
         samples = control["samples"]
         third = max(1, len(samples) // 3)
@@ -80,8 +81,8 @@ def _read(answer: Frame, trials: Sequence[Trial], sources: Sequence[Mapping[str,
         if number < CONTROLS:
             continue
         if entry["status"] == "timed":
-            bound = LAUNCH_BOUND * floors.get(entry["method"], 0.0) * len(trial.request.launches)
-            measurement = _measurement(entry, bound, basis)
+            floor = floors.get(entry["method"])
+            measurement = _measurement(entry, floor and LAUNCH_BOUND * floor * len(trial.request.launches), basis)
             by_name = {b.name: b for b in trial.request.buffers}
             results.append(Timed(measurement, contents(arrays, entry["outputs"], by_name)))
         else:
@@ -89,11 +90,13 @@ def _read(answer: Frame, trials: Sequence[Trial], sources: Sequence[Mapping[str,
     return Timings(tuple(results), drift)
 
 
-def _measurement(entry: Mapping[str, Any], bound: float, basis: str) -> Measurement:
+def _measurement(entry: Mapping[str, Any], bound: float | None, basis: str) -> Measurement:
+    """``bound``: seconds below which it is the launch that takes the time; None where that is not known."""
     samples = [float(s) for s in entry["samples"]]
     low, high = median_interval(samples)
     median = statistics.median(samples)
-    return Measurement(median, low, high, len(samples), int(entry["batch"]), entry["method"], median < bound, basis)
+    launch_bound = None if bound is None else median < bound
+    return Measurement(median, low, high, len(samples), int(entry["batch"]), entry["method"], launch_bound, basis)
 
 
 def _failure(entry: Mapping[str, Any], request: RunRequest, sources: Mapping[str, UserFile]) -> RunFailure:

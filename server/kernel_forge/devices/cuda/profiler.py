@@ -1,6 +1,7 @@
 """Hardware counters of an execution, read with ncu."""
 
 import csv
+import math
 from collections.abc import Iterable
 
 from kernel_forge.devices.cuda.artifacts import load_code
@@ -58,12 +59,21 @@ def read_counters(lines: Iterable[str], kernels: list[str]) -> tuple[Counters, .
     if start is None:
         said = next((line for line in kept if "==ERROR==" in line), "it wrote no counters")
         return Unavailable(f"ncu: {said.removeprefix('==ERROR==').strip()}")
-    launches: dict[str, dict[str, float]] = {}
+    launches: dict[str, dict[str, float | None]] = {}
     for row in csv.DictReader(kept[start:]):
         field = METRICS.get(row.get("Metric Name") or "")
         if field is not None:
-            launches.setdefault(row["ID"], {})[field] = float((row["Metric Value"] or "nan").replace(",", ""))
+            launches.setdefault(row["ID"], {})[field] = _number(row["Metric Value"] or "")
     values = list(launches.values())
     if len(values) != len(kernels) or any(v.keys() != set(METRICS.values()) for v in values):
         return Unavailable(f"ncu told of {len(values)} launches where there were {len(kernels)}, or not all counters")
     return tuple(Counters(kernel, **found) for kernel, found in zip(kernels, values, strict=True))
+
+
+def _number(text: str) -> float | None:
+    """A value of ncu's; None for ``n/a`` and the like."""
+    try:
+        value = float(text.replace(",", ""))
+    except ValueError:
+        return None
+    return value if math.isfinite(value) else None

@@ -75,7 +75,9 @@ class Worker:
         self._log = bytearray()
         self._numbers = 0
         self._ended = threading.Event()
-        for target in (self._listen, self._ping, self._read_log):
+        self._log_reader = threading.Thread(target=self._read_log, daemon=True)
+        self._log_reader.start()
+        for target in (self._listen, self._ping):
             threading.Thread(target=target, daemon=True).start()
         self.facts = self._handshake()
 
@@ -83,7 +85,7 @@ class Worker:
         hello = self._next(START_LIMIT)
         if isinstance(hello, Lost):
             self.kill()
-            raise WorkerUnavailable(f"the worker did not start: {hello.reason}{self._log_text()}")
+            raise WorkerUnavailable(f"the worker did not start: {hello.reason}")
         if hello.kind != "hello" or hello.header.get("version") != VERSION:
             self.kill()
             said = reprlib.repr(dict(hello.header))
@@ -171,8 +173,8 @@ class Worker:
     def _listen(self) -> None:
         assert self._process.stdout is not None
         try:
-            while (frame := read_frame(self._process.stdout)) is not None:
-                self._heard = time.monotonic()
+            while (frame := read_frame(self._process.stdout, self._note_life)) is not None:
+                self._note_life()
                 if frame.kind != "alive":
                     self._frames.put(frame)
         except (ProtocolError, OSError, ValueError) as error:
@@ -180,12 +182,15 @@ class Worker:
         self._ended.set()
         self._frames.put(None)
 
+    def _note_life(self) -> None:
+        self._heard = time.monotonic()
+
     def _ping(self) -> None:
         while not self._ended.wait(BEAT_SECONDS):
             if time.monotonic() - self._heard > self._silence_limit:
                 self._process.kill()  # whoever writes a job to it would wait for ever
                 return
-            # A job that is being written keeps the worker informed by itself.
+            # A job that is being written keeps the worker informed by itself: it hears every part.
             if self._lock.acquire(blocking=False):
                 try:
                     assert self._process.stdin is not None
@@ -203,6 +208,8 @@ class Worker:
                 del self._log[:-LOG_TAIL]
 
     def _log_text(self) -> str:
+        if self._process.poll() is not None:
+            self._log_reader.join(1.0)  # its last words may still be on their way
         text = self._log.decode("utf-8", "replace").strip()
         return f": {text.splitlines()[-1][:300]}" if text else ""
 

@@ -221,11 +221,16 @@ def encode_plan(plan: TimingPlan) -> dict[str, Any]:
         "interval": plan.interval,
         "min_samples": plan.min_samples,
         "cold": plan.cold,
+        "outputs": plan.outputs,
     }
 
 
 def decode_plan(header: Mapping[str, Any]) -> TimingPlan:
     """Inverse of :func:`encode_plan`."""
     return TimingPlan(
-        float(header["budget"]), float(header["interval"]), int(header["min_samples"]), bool(header["cold"])
+        float(header["budget"]),
+        float(header["interval"]),
+        int(header["min_samples"]),
+        bool(header["cold"]),
+        bool(header["outputs"]),
     )

@@ -14,7 +14,7 @@ from kernel_forge.devices.cuda.worker.gpu import Gpu
 from kernel_forge.devices.cuda.worker.launching import Launches, LoadedCode, wait
 from kernel_forge.devices.cuda.worker.memory import GuardedBuffer, Memory, PlainBuffer
 from kernel_forge.devices.cuda.worker.result import Result
-from kernel_forge.devices.cuda.worker.stages import STICKY, StillRunning, staged
+from kernel_forge.devices.cuda.worker.stages import STICKY, StillRunning, error_facts, staged
 from kernel_forge.devices.cuda.worker.textures import make_texture
 
 
@@ -60,14 +60,7 @@ def execute(gpu: Gpu, run: WireRun, text: Callable[[], str], *, plain_memory: bo
             return _look(run, memory, seconds, text())
     except CudaError as error:
         spent = error.code in STICKY
-        header = {
-            "status": "error",
-            "stage": getattr(error, "stage", "run"),
-            "call": error.call,
-            "code": error.code,
-            "name": error.name,
-            "text": text(),
-        }
+        header = error_facts(error, text())
         return Result({**header, **_told(memory)} if plain_memory else header, spent=spent)
     except StillRunning:
         return Result({"status": "timeout", "text": text()}, spent=True)

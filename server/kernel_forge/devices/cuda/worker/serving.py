@@ -50,14 +50,17 @@ class _Channel:
         """The end of the input ends the process at once, also in the middle of a kernel."""
         status = 0
         try:
-            while (frame := read_frame(self._input)) is not None:
-                self._heard = time.monotonic()
+            while (frame := read_frame(self._input, self._note_life)) is not None:
+                self._note_life()
                 if frame.kind == "job":
                     self.jobs.put(frame)
         except ProtocolError as error:
             print(f"kernel-forge worker: {error}", file=sys.stderr, flush=True)
             status = 2
         os._exit(status)
+
+    def _note_life(self) -> None:
+        self._heard = time.monotonic()
 
     def _beat(self) -> None:
         while True:

@@ -2,6 +2,7 @@
 
 import contextlib
 from collections.abc import Iterator
+from typing import Any
 
 import pycuda.driver as cuda
 
@@ -28,6 +29,13 @@ def staged(stage: str) -> Iterator[None]:
         made = _from_pycuda(error)
         made.stage = stage  # type: ignore[attr-defined]
         raise made from None
+
+
+def error_facts(error: CudaError, text: str) -> dict[str, Any]:
+    """What the owner is told of an error; ``text`` is what the device had printed."""
+    stage = getattr(error, "stage", "run")
+    facts = {"status": "error", "stage": stage, "call": error.call, "code": error.code, "name": error.name}
+    return {**facts, "text": text}
 
 
 def _from_pycuda(error: cuda.Error) -> CudaError:
