@@ -200,6 +200,14 @@ MUTANTS: list[Mutant] = [
         ("lost update", "    if (seen == old) break;\n", "    break;\n"),
     ),
     *_of(
+        "moments.cu",
+        "combine",
+        ("streams that do not wait", '// grid = "cdiv(rows, 64)"', '// stream = "third"\n// grid = "cdiv(rows, 64)"'),
+        ("wrong value", "squares[row] / columns - m * m", "squares[row] / columns - m"),
+        ("missing term", "int offset = 16;", "int offset = 8;"),
+        ("off-by-one", "c < columns; c += 32) total += x[row * columns + c];", "c < columns - 1; c += 32) total += x[row * columns + c];"),
+    ),
+    *_of(
         "jacobi.cu",
         "jacobi",
         ("dropped grid barrier", "    grid.sync();\n", ""),

@@ -121,4 +121,7 @@ def _add_job_options(parser: argparse.ArgumentParser, device: str) -> None:
         "-I", dest="include", type=folder, action="append", default=[], metavar="DIR", help="folder for #include"
     )
     parser.add_argument("-D", dest="define", action="append", default=[], metavar="NAME[=VALUE]", help="macro")
+    parser.add_argument(
+        "--flag", action="append", default=[], metavar="FLAG", help="for the CUDA compiler, as in --flag=-use_fast_math"
+    )
     parser.add_argument("--json", action="store_true", help="print one JSON report (schema 1) instead of text")

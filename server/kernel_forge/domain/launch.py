@@ -86,7 +86,11 @@ class Scalar:
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """One kernel launch with concrete numbers; ``kernel`` is one of ``CompileRequest.kernels``."""
+    """One kernel launch with concrete numbers; ``kernel`` is one of ``CompileRequest.kernels``.
+
+    ``stream`` None is the default stream: it begins when all earlier launches have ended, and later ones begin when it
+    has. Launches of one named stream follow each other; those of different ones may run at the same time.
+    """
 
     kernel: str
     args: tuple[BufferRef | Scalar, ...]
@@ -95,6 +99,7 @@ class Launch:
     shared_bytes: int = 0
     cluster: Dim3 | None = None
     cooperative: bool = False
+    stream: str | None = None
 
 
 class Schedule(Enum):
@@ -116,7 +121,7 @@ class Watch:
 
 @dataclass(frozen=True, slots=True)
 class RunRequest:
-    """Launches to run one after the other on fresh buffers.
+    """Launches to run on fresh buffers, one after the other but for their streams.
 
     Attributes:
         buffers: all memory of the run.

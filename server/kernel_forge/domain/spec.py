@@ -101,7 +101,8 @@ class LaunchSpec:
     names in it reach the compiler as macros or are replaced by their values). ``args`` name, in parameter
     order, entries of ``KernelSpec.args``; ``types`` are the element types of these parameters, where known (one
     scalar may be an ``int`` in one launch and a ``size_t`` in another).
-    ``grid``, ``block`` and ``cluster`` have 1 to 3 entries.
+    ``grid``, ``block`` and ``cluster`` have 1 to 3 entries; ``stream`` as in
+    :class:`~kernel_forge.domain.launch.Launch`.
     """
 
     kernel: str
@@ -111,6 +112,7 @@ class LaunchSpec:
     shared: Expression
     cluster: tuple[Expression, ...] = ()
     cooperative: bool = False
+    stream: str | None = None
     location: Location | None = None
     types: tuple[DType | None, ...] = ()
 

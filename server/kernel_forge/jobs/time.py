@@ -9,17 +9,18 @@ from kernel_forge.domain.dtypes import DType
 from kernel_forge.domain.errors import UsageError
 from kernel_forge.domain.event import Progress, Report
 from kernel_forge.domain.finding import Finding
+from kernel_forge.domain.hardware import HardwareLimits
 from kernel_forge.domain.launch import RunRequest
 from kernel_forge.domain.measurement import Peaks, Timed
 from kernel_forge.domain.outcome import LaunchFailed, Outcome, Unavailable, Verdict
 from kernel_forge.domain.performance import Attained, KernelTiming, Occupancy
 from kernel_forge.domain.spec import BufferArg, Configuration, KernelSpec, Sizes
 from kernel_forge.jobs.compile_database import compile_options
+from kernel_forge.jobs.compiler_flags import compiler_flags
 from kernel_forge.jobs.configurations import chosen_configuration
 from kernel_forge.jobs.requests import TimeReport, TimeRequest
 from kernel_forge.perf import (
     Counting,
-    MultiprocessorLimits,
     Work,
     attained,
     compulsory_bytes,
@@ -42,7 +43,7 @@ def time_file(request: TimeRequest, device: Device, report: Report) -> TimeRepor
 
     Raises:
         SourceError: the text is no CUDA text at all.
-        UsageError: sizes or a configuration that the spec does not admit.
+        UsageError: sizes or a configuration that the spec does not admit, or a compiler flag that is not accepted.
     """
     source = parse(request.text, request.path)
     reading = read_specs(source, request.sidecar)
@@ -86,7 +87,7 @@ def _time(
         deadline=deadline,
         include_dirs=(*request.include_dirs, *options.include_dirs),
         defines={**options.defines, **request.defines},
-        flags=options.flags,
+        flags=compiler_flags(request.flags, options.flags),
     )
     if not isinstance(checked, CheckedRun):
         return verdict(checked)
@@ -164,6 +165,6 @@ def _occupancy(info: DeviceInfo, artifact: Artifact, request: RunRequest) -> Occ
     resources = artifact.resources.get(launch.kernel)
     if resources is None or "max threads per multiprocessor" not in info.facts:
         return None
-    limits = MultiprocessorLimits.from_facts({k.replace(" ", "_"): v for k, v in info.facts.items()})
+    limits = HardwareLimits.from_facts({k.replace(" ", "_"): v for k, v in info.facts.items()})
     threads = launch.block[0] * launch.block[1] * launch.block[2]
     return occupancy(limits, threads, resources.registers, resources.shared_bytes + launch.shared_bytes)

@@ -218,6 +218,7 @@ def _launch(
         shared,
         None if cluster is None else _dim3(cluster),
         launch.cooperative,
+        launch.stream,
     )
 
 

@@ -144,6 +144,14 @@ class LaunchTable(Strict):
     shared: Arithmetic | None = Field(None, description="Dynamic shared memory in bytes.")
     cluster: ArithmeticList | None = Field(None, description="Blocks per cluster (compute capability 9.0).")
     cooperative: StrictBool = Field(False, description="Launch cooperatively, for `grid.sync()`.")
+    stream: Annotated[
+        str | None,
+        Field(
+            min_length=1,
+            description="Stream of this launch. Launches of different streams may run at the same time; one that names "
+            "none waits for all before it, and those after wait for it.",
+        ),
+    ] = None
     args: Annotated[
         list[str] | dict[str, str] | None,
         Field(description="Arguments in parameter order, or a table parameter -> argument, where the names differ."),

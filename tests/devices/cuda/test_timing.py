@@ -117,7 +117,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Iterator[Clock]:
 def run(kernel: str, nbytes: int = 4 * L2) -> WireRun:
     buffers = (WireBuffer("y", DType.FLOAT32, nbytes, True, False, None),) if nbytes else ()
     launch = WireLaunch(kernel, ("y",) if nbytes else (), (1, 1, 1), (32, 1, 1), 0, None, False)
-    return WireRun(Code(b"", {kernel: kernel}), buffers, (launch,), 0, 5.0, 1000)
+    return WireRun(Code(b"", {kernel: kernel}), None, buffers, (launch,), 0, 5.0, 1000)
 
 
 def measure(clock: Clock, runs: list[WireRun], **plan: Any) -> Any:

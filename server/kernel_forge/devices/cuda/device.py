@@ -23,16 +23,18 @@ from kernel_forge.devices.cuda.peaks import kept_peaks, measure_peaks, read_peak
 from kernel_forge.devices.cuda.profiler import profile
 from kernel_forge.devices.cuda.sanitizer import MISSING, sanitize
 from kernel_forge.devices.cuda.supervisor import WorkerPool, WorkerUnavailable
-from kernel_forge.devices.cuda.wire import encode_run
+from kernel_forge.devices.cuda.wire import Code, encode_run
 from kernel_forge.devices.shadow import HostCode, TooManyHeaders, shadow_sources
-from kernel_forge.domain.launch import CompileRequest, RunRequest
+from kernel_forge.domain.launch import CompileRequest, RunRequest, Schedule
 from kernel_forge.domain.measurement import Peaks, TimingPlan, Timings
 from kernel_forge.domain.outcome import CompileFailed, RunOutcome, SanitizerFailure, Unavailable
 from kernel_forge.domain.performance import Counters
+from kernel_forge.domain.stream_order import in_order
 from kernel_forge.ports import SANITIZERS, Artifact, DeviceInfo, Trial
 
 # The worker ends a run at its limit by itself; memory must be filled and read as well.
 GRACE_SECONDS = 10.0
+POISON_KERNELS = ("kf_poison_shared",)
 RETRY_SECONDS = 30.0
 
 
@@ -65,6 +67,7 @@ class CudaDevice:
         self._lock = threading.Lock()
         self._facts: Mapping[str, Any] | str | None = None
         self._asked = 0.0
+        self._poison_code: Code | None = None
         self.compilations = 0
 
     def facts(self) -> Mapping[str, Any]:
@@ -166,7 +169,13 @@ class CudaDevice:
         if isinstance(loaded, Unavailable):
             return loaded
         code, texts = loaded
-        header, payload = encode_run(code, request)
+        # What is queued first begins first where streams do not wait for each other: the second run shows it.
+        schedule = Schedule.REVERSE if request.poison_seed % 2 else Schedule.FORWARD
+        request = replace(request, launches=tuple(in_order(request.launches, schedule, 0)))
+        poison = self._poison()
+        if isinstance(poison, Unavailable):
+            return poison
+        header, payload = encode_run(code, request, poison)
         limit = request.time_limit + GRACE_SECONDS
         try:
             answer = self.pool.ask({"task": "run", "runs": [header]}, payload, limit)
@@ -210,6 +219,16 @@ class CudaDevice:
     def _controls(self) -> list[Trial] | Unavailable:
         made = self._own_kernels(Path(__file__).with_name("control.cu"), CONTROL_KERNELS)
         return made if isinstance(made, Unavailable) else control_trials(made, int(self.facts()["multiprocessors"]))
+
+    def _poison(self) -> Code | Unavailable:
+        """What fills shared memory before a launch; compiled or looked up once."""
+        if self._poison_code is None:
+            made = self._own_kernels(Path(__file__).with_name("poison.cu"), POISON_KERNELS)
+            loaded = made if isinstance(made, Unavailable) else load_code(made)
+            if isinstance(loaded, Unavailable):
+                return loaded
+            self._poison_code = loaded[0]
+        return self._poison_code
 
     def _own_kernels(self, path: Path, kernels: tuple[str, ...]) -> Artifact | Unavailable:
         made = self.compile(CompileRequest(str(path), path.read_text(encoding="utf-8"), kernels))

@@ -6,9 +6,10 @@ from typing import Any
 
 from kernel_forge.devices.compilers.messages import UserFile
 from kernel_forge.devices.cuda.artifacts import load_code
+from kernel_forge.devices.cuda.asking import ask
 from kernel_forge.devices.cuda.outcomes import contents, driver_failure
 from kernel_forge.devices.cuda.protocol import Frame
-from kernel_forge.devices.cuda.supervisor import Lost, WorkerPool, WorkerUnavailable
+from kernel_forge.devices.cuda.supervisor import WorkerPool
 from kernel_forge.devices.cuda.wire import encode_plan, encode_run
 from kernel_forge.domain.dtypes import DType
 from kernel_forge.domain.launch import Buffer, BufferRef, Launch, RunRequest, Scalar
@@ -58,15 +59,9 @@ def time_trials(
         payload.extend(parts)
         sources.append(loaded[1])
     limit = plan.budget + SETUP_SECONDS + sum(t.request.time_limit for t in trials)
-    try:
-        answer = pool.ask({"task": "time", "runs": headers, "plan": encode_plan(plan)}, payload, limit)
-    except WorkerUnavailable as error:
-        return Unavailable(str(error))
-    if isinstance(answer, Lost):
-        return Unavailable(f"the GPU worker was lost while timing: {answer.reason}")
-    if answer.header["status"] == "broken":
-        return Unavailable(f"the GPU worker failed: {str(answer.header['trace']).strip().splitlines()[-1]}")
-    return _read(answer, (*controls, *trials), sources, basis)
+    job = {"task": "time", "runs": headers, "plan": encode_plan(plan)}
+    answer = ask(pool, job, payload, limit, doing="while timing")
+    return answer if isinstance(answer, Unavailable) else _read(answer, (*controls, *trials), sources, basis)
 
 
 def _read(answer: Frame, trials: Sequence[Trial], sources: Sequence[Mapping[str, UserFile]], basis: str) -> Timings:

@@ -4,7 +4,8 @@ import csv
 from collections.abc import Iterable
 
 from kernel_forge.devices.cuda.artifacts import load_code
-from kernel_forge.devices.cuda.supervisor import Lost, WorkerPool, WorkerUnavailable
+from kernel_forge.devices.cuda.asking import ask
+from kernel_forge.devices.cuda.supervisor import WorkerPool
 from kernel_forge.devices.cuda.wire import encode_run
 from kernel_forge.domain.launch import RunRequest
 from kernel_forge.domain.outcome import Unavailable
@@ -41,21 +42,11 @@ def profile(pool: WorkerPool, artifact: Artifact, request: RunRequest) -> tuple[
         return loaded
     header, payload = encode_run(loaded[0], request)
     job = {"task": "profile", "metrics": list(METRICS), "runs": [header]}
-    try:
-        answer = pool.ask(job, payload, request.time_limit + SETUP_SECONDS)
-    except WorkerUnavailable as error:
-        return Unavailable(str(error))
-    if isinstance(answer, Lost):
-        return Unavailable(f"the GPU worker was lost while profiling: {answer.reason}")
-    match answer.header["status"]:
-        case "profiled":
-            return read_counters(str(answer.header["report"]).splitlines(), [x.kernel for x in request.launches])
-        case "missing":
-            return Unavailable(MISSING)
-        case "unfinished":
-            return Unavailable(f"profiling: {answer.header['reason']}")
-        case _:
-            return Unavailable(f"the GPU worker failed: {str(answer.header['trace']).strip().splitlines()[-1]}")
+    limit = request.time_limit + SETUP_SECONDS
+    answer = ask(pool, job, payload, limit, doing="while profiling", missing=MISSING)
+    if isinstance(answer, Unavailable):
+        return answer
+    return read_counters(str(answer.header["report"]).splitlines(), [x.kernel for x in request.launches])
 
 
 def read_counters(lines: Iterable[str], kernels: list[str]) -> tuple[Counters, ...] | Unavailable:

@@ -9,8 +9,9 @@ from xml.etree import ElementTree
 
 from kernel_forge.devices.compilers.messages import UserFile, token_range
 from kernel_forge.devices.cuda.artifacts import load_code
+from kernel_forge.devices.cuda.asking import ask
 from kernel_forge.devices.cuda.outcomes import where_in
-from kernel_forge.devices.cuda.supervisor import Lost, WorkerPool, WorkerUnavailable
+from kernel_forge.devices.cuda.supervisor import WorkerPool
 from kernel_forge.devices.cuda.wire import encode_run
 from kernel_forge.domain.launch import RunRequest
 from kernel_forge.domain.outcome import (
@@ -48,27 +49,17 @@ def sanitize(
     found: list[SanitizerFailure] = []
     for tool in tools:
         job = {"task": "sanitize", "tool": tool, "runs": [header]}
+        limit = request.time_limit + SETUP_SECONDS
+        answer = ask(pool, job, payload, limit, doing=f"under {tool}", missing=MISSING)
+        if isinstance(answer, Unavailable):
+            return answer
+        addresses = {str(k): int(v) for k, v in answer.header["addresses"].items()}
         try:
-            answer = pool.ask(job, payload, request.time_limit + SETUP_SECONDS)
-        except WorkerUnavailable as error:
-            return Unavailable(str(error))
-        if isinstance(answer, Lost):
-            return Unavailable(f"the GPU worker was lost under {tool}: {answer.reason}")
-        match answer.header["status"]:
-            case "sanitized":
-                addresses = {str(k): int(v) for k, v in answer.header["addresses"].items()}
-                try:
-                    found.extend(read_report(str(answer.header["report"]), request, sources, addresses))
-                except ValueError as error:
-                    return Unavailable(f"{tool}: {error}")
-                if answer.header["run"] == "timeout":
-                    return Unavailable(f"the kernel did not end within {request.time_limit:g} s under {tool}")
-            case "missing":
-                return Unavailable(MISSING)
-            case "unfinished":
-                return Unavailable(f"{tool}: {answer.header['reason']}")
-            case _:
-                return Unavailable(f"the GPU worker failed: {str(answer.header['trace']).strip().splitlines()[-1]}")
+            found.extend(read_report(str(answer.header["report"]), request, sources, addresses))
+        except ValueError as error:
+            return Unavailable(f"{tool}: {error}")
+        if answer.header["run"] == "timeout":
+            return Unavailable(f"the kernel did not end within {request.time_limit:g} s under {tool}")
     return tuple(found)
 
 

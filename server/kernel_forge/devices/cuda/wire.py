@@ -53,13 +53,15 @@ class WireLaunch:
     shared_bytes: int
     cluster: Dim3 | None
     cooperative: bool
+    stream: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class WireRun:
-    """Everything the worker needs for one execution."""
+    """Everything the worker needs for one execution; ``poison`` has the kernel that fills shared memory."""
 
     code: Code
+    poison: Code | None
     buffers: tuple[WireBuffer, ...]
     launches: tuple[WireLaunch, ...]
     poison_seed: int
@@ -67,19 +69,23 @@ class WireRun:
     output_limit: int
 
 
-def encode_run(code: Code, request: RunRequest) -> tuple[dict[str, Any], list[bytes | memoryview]]:
-    """Header and payload parts of one execution."""
+def encode_run(
+    code: Code, request: RunRequest, poison: Code | None = None
+) -> tuple[dict[str, Any], list[bytes | memoryview]]:
+    """Header and payload parts of one execution; without ``poison`` shared memory stays as the last kernel left it."""
     arrays = [None if b.data is None else np.ascontiguousarray(b.data) for b in request.buffers]
     header = {
         "image": len(code.image),
         "entries": dict(code.entries),
+        "poison": None if poison is None else {"image": len(poison.image), "entries": dict(poison.entries)},
         "buffers": [_buffer_header(b, a) for b, a in zip(request.buffers, arrays, strict=True)],
         "launches": [_launch_header(launch) for launch in request.launches],
         "poison_seed": request.poison_seed,
         "time_limit": request.time_limit,
         "output_limit": request.output_limit,
     }
-    return header, [code.image, *(as_bytes(a) for a in arrays if a is not None)]
+    images = [code.image] if poison is None else [code.image, poison.image]
+    return header, [*images, *(as_bytes(a) for a in arrays if a is not None)]
 
 
 def as_bytes(array: Array) -> memoryview:
@@ -111,6 +117,7 @@ def _launch_header(launch: Launch) -> dict[str, Any]:
         "shared_bytes": launch.shared_bytes,
         "cluster": launch.cluster,
         "cooperative": launch.cooperative,
+        "stream": launch.stream,
     }
 
 
@@ -122,15 +129,21 @@ def decode_runs(frame: Frame) -> list[WireRun]:
     """
     try:
         headers: Sequence[Mapping[str, Any]] = frame.header["runs"]
-        sizes = [s for h in headers for s in (h["image"], *(b["nbytes"] for b in h["buffers"] if b["data"]))]
+        sizes = [s for h in headers for s in _sizes(h)]
         parts = iter(frame.arrays(sizes))
         return [_run(h, parts) for h in headers]
     except (KeyError, TypeError, ValueError) as error:
         raise ProtocolError(f"a job that is not of this version: {error!r}") from None
 
 
+def _sizes(header: Mapping[str, Any]) -> list[int]:
+    images = [h["image"] for h in (header, header["poison"]) if h is not None]
+    return [*images, *(b["nbytes"] for b in header["buffers"] if b["data"])]
+
+
 def _run(header: Mapping[str, Any], parts: Iterator[memoryview]) -> WireRun:
-    code = Code(next(parts), dict(header["entries"]))
+    code, poison = (None if h is None else Code(next(parts), dict(h["entries"])) for h in (header, header["poison"]))
+    assert code is not None
     buffers = tuple(
         WireBuffer(
             b["name"],
@@ -146,6 +159,7 @@ def _run(header: Mapping[str, Any], parts: Iterator[memoryview]) -> WireRun:
     launches = tuple(_launch(launch) for launch in header["launches"])
     return WireRun(
         code,
+        poison,
         buffers,
         launches,
         int(header["poison_seed"]),
@@ -165,6 +179,7 @@ def _launch(header: Mapping[str, Any]) -> WireLaunch:
         int(header["shared_bytes"]),
         None if cluster is None else _dim(cluster),
         bool(header["cooperative"]),
+        None if header["stream"] is None else str(header["stream"]),
     )
 
 

@@ -7,6 +7,7 @@ import numpy as np
 
 from kernel_forge.domain.dtypes import DType
 from kernel_forge.domain.launch import Buffer, BufferRef, Launch, RunRequest, poison
+from kernel_forge.domain.stream_order import in_order
 from kernel_forge.domain.texture import Address, Filter, Memory, Read, Texture
 from kernel_forge.ports import Artifact
 
@@ -53,7 +54,7 @@ def write_job(folder: Path, artifact: Artifact, request: RunRequest, workers: in
             lines.append(f"symbol {i} {buffer.name} {buffer.nbytes} in{i} {output}")
         else:
             lines.append(f"buffer {i} {buffer.nbytes} {int(buffer.writable)} in{i} {output}")
-    for launch in request.launches:
+    for launch in in_order(request.launches, request.schedule, request.schedule_seed):
         lines.extend(_launch_lines(launch, artifact, index))
     if request.watch is not None:
         watch = request.watch

@@ -9,8 +9,10 @@ import pycuda.driver as cuda
 from kernel_forge.devices.cuda.wire import WireRun
 from kernel_forge.devices.cuda.worker.driver_library import CudaError
 from kernel_forge.devices.cuda.worker.gpu import Gpu
+from kernel_forge.devices.cuda.worker.launching import Launches, LoadedCode, wait
 from kernel_forge.devices.cuda.worker.memory import Memory, PlainBuffer
-from kernel_forge.devices.cuda.worker.running import STICKY, LoadedCode, SymbolBuffer, launch_on, staged, wait
+from kernel_forge.devices.cuda.worker.running import SymbolBuffer
+from kernel_forge.devices.cuda.worker.stages import STICKY, staged
 from kernel_forge.devices.cuda.worker.textures import make_texture
 from kernel_forge.domain.measurement import TimingPlan
 
@@ -29,7 +31,8 @@ class TimedTrial:
         self.gpu = gpu
         self.run = run
         self.samples: list[float] = []
-        self.code = LoadedCode(gpu, run)
+        self.code = LoadedCode(gpu, run.code)
+        self._launches = Launches(gpu, self.code)
         self._graph: int | None = None
         with staged("allocate"):
             self._begin, self._end = cuda.Event(), cuda.Event()
@@ -76,8 +79,7 @@ class TimedTrial:
         chosen = self.sets[number % len(self.sets)]
         addresses = {name: held.address for name, held in chosen.items()}
         addresses |= {name: held.address for name, held in self._symbols.items()}
-        for launch in self.run.launches:
-            launch_on(self.gpu, self.code, launch, addresses)
+        self._launches.queue(self.run.launches, addresses)
 
     def prepare(self) -> None:
         """Run until warm, choose the batch, and record it."""

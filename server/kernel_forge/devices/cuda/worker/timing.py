@@ -24,7 +24,7 @@ from kernel_forge.devices.cuda.wire import WireRun
 from kernel_forge.devices.cuda.worker.driver_library import CudaError
 from kernel_forge.devices.cuda.worker.gpu import Gpu
 from kernel_forge.devices.cuda.worker.result import Result
-from kernel_forge.devices.cuda.worker.running import STICKY, StillRunning, staged
+from kernel_forge.devices.cuda.worker.stages import STICKY, StillRunning, staged
 from kernel_forge.devices.cuda.worker.timed_trial import TimedTrial
 from kernel_forge.domain.measurement import TimingPlan, is_narrow
 
