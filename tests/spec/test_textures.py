@@ -175,6 +175,28 @@ def test_a_missing_entry_is_put_in_by_its_fix() -> None:
     assert spec_of(apply(text, problem.fixes[0])).kernel == "look"
 
 
+@pytest.mark.parametrize("order", ["first, second", "second, first"])
+def test_a_texture_cannot_be_a_buffer_of_another_launch(order: str) -> None:
+    toml = """\
+kernel = "first"
+reference = { y = "x" }
+cases = [{ n = 100 }]
+
+[args]
+x = { shape = ["n"], dtype = "float" }
+y = { shape = ["n"], role = "out" }
+
+""" + "".join(f'[[launch]]\nkernel = "{k}"\ngrid = 1\nblock = 64\n\n' for k in order.split(", "))
+    text = source(
+        toml,
+        "__global__ void first(float* x, float* y, int n) { }\n"
+        "__global__ void second(cudaTextureObject_t x, float* y, int n) { }\n",
+    )
+    problem = only(text)
+    assert (problem.code, at(text, problem.range)) == ("KF107", "x")
+    assert "a texture in one launch and a buffer in another" in problem.message
+
+
 def test_linear_memory_is_larger_than_an_array() -> None:
     assert texture('tex = { shape = ["2 ** 18"], dtype = "float", texture = { memory = "linear" } }').texture
 
