@@ -63,8 +63,8 @@ class ArgumentReader:
         """The argument called ``name`` is passed as ``param``; a second launch may pass it again."""
         here = Location(self.source.path, param.range)
         self.seen.add(name)
-        said = self.model.args.get(name)
-        if param.unsupported is not None and (said is None or said.dtype is None or not param.is_pointer):
+        table = self.model.args.get(name)
+        if param.unsupported is not None and (table is None or table.dtype is None or not param.is_pointer):
             self.block.add(
                 "KF108",
                 f"parameter {param.name} of {instance.kernel.name} cannot be made: {param.unsupported}"
@@ -77,7 +77,6 @@ class ArgumentReader:
                 related=(Related(here, f"declared here as {param.type_text}"),),
             )
             return
-        table = self.model.args.get(name)
         dtype, lanes = instance.element(param, self.source.aliases)
         if param.is_texture or (table is not None and table.texture is not None):
             self._add_texture(param, name, table, is_handle=param.is_texture or _is_handle(param, dtype))
