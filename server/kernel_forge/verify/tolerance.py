@@ -24,6 +24,7 @@ case is sqrt(n) in practice). Hence, element by element,
                 + expansion                                       squares of differences, expanded
                 + filtering                                       weights of few bits, see :mod:`.filtering`
                 + E * own                                         the reference's own error in the kernel's type
+                + E * contracted                                  products within a fused multiply-add
                 + D * smallest denormal of the output             underflow
                 + C * u_float64 * max |reference|                 only where the reference is 0 and does not move:
                                                                   it may have cancelled, as 1 + tanh(-30) does
@@ -38,6 +39,10 @@ u_out that of the output. ``own`` is the largest error,
 over a few draws of inputs moved by one rounding, of the reference evaluated in that widest type: it shows cancellation
 inside the formula, which perturbing inputs does not. NumPy has no functions for bfloat16 and promotes integers to
 float64, so there every result of a ufunc is rounded by hand (:mod:`.rounding`).
+
+``contracted`` is the largest change when the products inside the reference are moved by one rounding, some up and
+some down: a compiler that fuses a multiplication with an addition leaves that rounding out, so that products
+which cancel exactly elsewhere (x * x - x * x) no longer do.
 
 Where the reference overflows in the kernel's type, ``own`` says nothing: the other terms hold for what is finite, and
 inf or NaN is accepted too, as the honest kernel overflows there. Such elements are not compared, and counted.
@@ -76,6 +81,7 @@ from kernel_forge.verify.sensitivity import (
     Evaluate,
     Steady,
     accumulated,
+    contracted,
     exact_outputs,
     expanded,
     flips,
@@ -180,6 +186,7 @@ def derive(
         }
     moves = spread(wide, scalars, reference, evaluate, seed)
     own, overflow = own_error(wide, reference, evaluate, narrow, own_type, s.u_widest, seed)
+    fused = contracted(wide, reference, evaluate, s.u_widest)
     expansion = expanded(wide, reference, evaluate, s.growth)
     sums = accumulated(wide, reference, evaluate, s.growth, seed) if s.length > 1 else None
     filtering = filtering_error(spec, wide, reference, evaluate, seed)
@@ -203,7 +210,8 @@ def derive(
             scale = _finite(s.growth * moves[name])
             if sums is not None:
                 scale = np.maximum(scale, _finite(sums[name]))
-            tolerance = scale + _finite(E * own[name]) + _vanished(magnitude, moves[name]) + expansion[name] + rounding
+            own_term = _finite(E * own[name]) + _finite(E * fused[name])
+            tolerance = scale + own_term + _vanished(magnitude, moves[name]) + expansion[name] + rounding
             tolerance = tolerance + _finite(filtering[name])
         allowed = where_finite(reference[name], tolerance, troubled=troubled)
         result[name] = Allowed(np.where(steady.always_nan(name), 0.0, allowed), overflow[name])

@@ -82,12 +82,13 @@ def test_an_array_leaves_out_dimensions_that_are_not_there(extents: tuple[int, .
 )
 def test_flags_of_a_texture(sampling: Sampling, dtype: DType, flags: int) -> None:
     # CU_TRSF_READ_AS_INTEGER is 1, CU_TRSF_NORMALIZED_COORDINATES 2.
-    assert library.texture_descriptor(sampling, dtype).flags == flags
+    assert library.texture_descriptor(sampling, dtype, 2).flags == flags
 
 
 def test_modes_of_a_texture() -> None:
-    made = library.texture_descriptor(Sampling(Filter.LINEAR, Address.BORDER), DType.FLOAT32)
-    assert list(made.address_modes) == [3, 3, 3] and made.filter_mode == 1
+    made = library.texture_descriptor(Sampling(Filter.LINEAR, Address.BORDER), DType.FLOAT32, 2)
+    # The third dimension is clamped, as it is none of the texture's.
+    assert list(made.address_modes) == [3, 3, 1] and made.filter_mode == 1
     assert list(made.border) == [0, 0, 0, 0] and list(made.reserved) == [0] * 12
 
 
