@@ -5,6 +5,7 @@ texels it blends, once per dimension. Coordinates keep away from where two texel
 """
 
 import itertools
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -44,13 +45,19 @@ def texel_at(texels: Array, index: tuple[Array, ...], address: Address) -> Array
     return np.where(inside, texels[tuple(resolved)], 0)
 
 
-def fetched(texels: Array, at: tuple[Array, ...], sampling: Sampling) -> Array:
-    """What fetches at ``at`` give, the coordinates in the order of the array's axes (z, y, x)."""
+def fetched(
+    texels: Array,
+    at: tuple[Array, ...],
+    sampling: Sampling,
+    rounded: Callable[[Array], Array] = lambda weights: weights,
+) -> Array:
+    """What fetches at ``at`` give, the coordinates in the order of the array's axes (z, y, x); ``rounded`` tells what a
+    device keeps of the weights."""
     places = [c * n if sampling.normalized else c for c, n in zip(at, texels.shape, strict=True)]
     if sampling.filter is Filter.POINT:
         return texel_at(texels, tuple(np.floor(p).astype(int) for p in places), sampling.address)
     low = [np.floor(p - 0.5).astype(int) for p in places]
-    weights = [p - 0.5 - i for p, i in zip(places, low, strict=True)]
+    weights = [rounded(p - 0.5 - i) for p, i in zip(places, low, strict=True)]
     total = np.zeros(at[0].shape)
     for corner in itertools.product((0, 1), repeat=texels.ndim):
         weight = np.prod([w if c else 1 - w for w, c in zip(weights, corner, strict=True)], axis=0)

@@ -224,6 +224,20 @@ MUTANTS: list[Mutant] = [
         ("int overflow in an index", "int plane = ny * nx, i = z", "signed char plane = ny * nx; int i = z"),
     ),
     *_of(
+        "rotate.cu",
+        "rotate",
+        ("missing half texel", "float x = column + 0.5f", "float x = column"),
+        ("wrong sign", "cosine * y - sine * x", "cosine * y + sine * x"),
+        ("swapped coordinates", "tex2D<float>(image, u, v)", "tex2D<float>(image, v, u)"),
+        ("missing bounds check", "if (column >= width || row >= height) return;", "if (row >= height) return;"),
+    ),
+    *_of(
+        "rotate.cu",
+        "colour",
+        ("off-by-one", "tex1Dfetch<float4>(palette, pixels[i]);", "tex1Dfetch<float4>(palette, pixels[i] + 1);"),
+        ("output not fully written", "if (i < n) out[i]", "if (i < n - 1) out[i]"),
+    ),
+    *_of(
         "cross_entropy.cu",
         "cross_entropy",
         ("wrong value", "in[c] - largest)", "in[c])"),

@@ -68,6 +68,10 @@ class Sampling:
     read: Read = Read.ELEMENT
     memory: Memory = Memory.ARRAY
 
+    def gives(self, dtype: DType) -> DType:
+        """What a fetch from texels of ``dtype`` elements gives."""
+        return DType.FLOAT32 if self.read is Read.NORMALIZED else dtype
+
 
 @dataclass(frozen=True, slots=True)
 class Texture:

@@ -63,8 +63,8 @@ class ArgumentReader:
         """The argument called ``name`` is passed as ``param``; a second launch may pass it again."""
         here = Location(self.source.path, param.range)
         self.seen.add(name)
-        said = self.model.args.get(name)
-        if param.unsupported is not None and (said is None or said.dtype is None or not param.is_pointer):
+        table = self.model.args.get(name)
+        if param.unsupported is not None and (table is None or table.dtype is None or not param.is_pointer):
             self.block.add(
                 "KF108",
                 f"parameter {param.name} of {instance.kernel.name} cannot be made: {param.unsupported}"
@@ -77,7 +77,6 @@ class ArgumentReader:
                 related=(Related(here, f"declared here as {param.type_text}"),),
             )
             return
-        table = self.model.args.get(name)
         dtype, lanes = instance.element(param, self.source.aliases)
         if param.is_texture or (table is not None and table.texture is not None):
             self._add_texture(param, name, table, is_handle=param.is_texture or _is_handle(param, dtype))
@@ -96,17 +95,18 @@ class ArgumentReader:
                 related=(Related(here, "declared here"),),
             )
             return
-        made: Arg | None
         if param.is_pointer:
-            made = self._buffer(param, name, dtype, lanes, table, only_launch)
+            made: Arg | None = self._buffer(param, name, dtype, lanes, table, only_launch)
         else:
             made = self._scalar(param, name, dtype, table)
-        if made is None:
-            return
+        if made is not None:
+            self._keep(name, replace(made, location=here))
+
+    def _keep(self, name: str, made: Arg) -> None:
         old = self.args.get(name)
         if isinstance(old, BufferArg) and isinstance(made, BufferArg):
             made = self._joined(old, made)
-        self.args[name] = replace(made, location=here)
+        self.args[name] = made
 
     def _written_type(self, text: str) -> tuple[DType | None, int]:
         """Element type and lanes of a ``dtype``."""
@@ -122,10 +122,10 @@ class ArgumentReader:
         elif table is None or table.shape is None or table.dtype is None:
             ask_for_texels(self.block, name, declared, is_written=table is not None)
         else:
-            shape = self._expressions(table.shape, ("args", name, "shape"))
-            made = texture_arg(self.block, name, table, self._written_type(table.dtype), shape or ())
+            shape = self._expressions(table.shape, ("args", name, "shape")) or ()
+            made = texture_arg(self.block, name, table, self._written_type(table.dtype), shape)
             if made is not None:
-                self.args[name] = replace(made, init=self._init(name, table), location=here)
+                self._keep(name, replace(made, init=self._init(name, table), location=here))
 
     def _joined(self, old: BufferArg, new: BufferArg) -> BufferArg:
         """A buffer that two launches share: one of them may only read it, the other may write."""
@@ -136,8 +136,13 @@ class ArgumentReader:
                 ("args", old.name),
                 key=True,
             )
+        if (old.texture is None) != (new.texture is None):
+            message = (
+                f"{old.name} is a texture in one launch and a buffer in another: a texture is filled before the run"
+            )
+            self.block.add("KF107", message, ("args", old.name), key=True)
         role = old.role if old.role is not Role.IN else new.role
-        return replace(old, role=role, lanes=max(old.lanes, new.lanes))
+        return replace(old, role=role, lanes=max(old.lanes, new.lanes), location=new.location)
 
     def add_symbols(self) -> None:
         """Entries of ``[args]`` that name a ``__constant__`` or ``__device__`` variable."""

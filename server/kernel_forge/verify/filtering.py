@@ -11,7 +11,8 @@ Beyond the edge of a texture with a border there are no texels to move: outputs 
 the largest of those, times the most that any output hangs on all texels together.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -44,27 +45,85 @@ def filtering_error(
         ReferenceFailed: the reference does not take texels that are no integers.
     """
     total = {n: np.zeros(r.shape) for n, r in reference.items()}
-    rng = np.random.default_rng([seed, 0x7E])
     for arg in filtered_textures(spec):
-        texels = inputs[arg.name].astype(np.float64)
-        spread = neighbour_spread(arg, texels)
-        per_fetch = WEIGHT_ERROR * _dimensions(arg)
-        squares = {n: np.zeros(r.shape) for n, r in reference.items()}
-        for _ in range(RANDOM_DRAWS):
-            signs = rng.choice(np.array([-1.0, 1.0]), texels.shape)
-            for name, change in _moved(arg, inputs, texels + epsilon * signs * spread, reference, evaluate).items():
-                squares[name] += (change / epsilon) ** 2
-        same = _moved(arg, inputs, texels + epsilon * spread, reference, evaluate)
-        for name, error in total.items():
-            error += per_fetch * (np.sqrt(squares[name] / RANDOM_DRAWS) + same[name] / epsilon)
-            if not np.issubdtype(reference[name].dtype, np.floating):
-                np.maximum(
-                    error, _steps(arg, inputs, (texels, per_fetch * spread), reference, evaluate, rng)[name], error
-                )
-        if arg.texture is not None and arg.texture.address is Address.BORDER:
-            for name, error in _at_the_border(arg, inputs, texels, reference, evaluate, epsilon).items():
-                total[name] += per_fetch * error
+        asking = _Asking(arg, inputs, reference, evaluate, np.random.default_rng([seed, 0x7E]), epsilon)
+        for name, error in asking.errors().items():
+            total[name] += error
     return total
+
+
+@dataclass(frozen=True)
+class _Asking:
+    """The reference, asked what one texture's texels do to it."""
+
+    arg: BufferArg
+    inputs: Values
+    reference: Values
+    evaluate: Evaluate
+    rng: np.random.Generator
+    epsilon: float
+
+    def errors(self) -> dict[str, Array]:
+        texels = self.inputs[self.arg.name].astype(np.float64)
+        per_fetch = WEIGHT_ERROR * _dimensions(self.arg)
+        spread = neighbour_spread(self.arg, texels)
+        made = {n: per_fetch * slope for n, slope in self._slopes(texels, spread).items()}
+        # A step of an integer is no slope: what the errors do to them is asked at full size.
+        steps = self._steps(texels, per_fetch * spread)
+        made |= {n: steps[n] for n in made if not _rounds(self.reference[n])}
+        if self.arg.texture is not None and self.arg.texture.address is Address.BORDER:
+            for name, error in self._at_the_border(texels, per_fetch).items():
+                made[name] += error
+        return made
+
+    def _changes(self, texels: Array) -> dict[str, Array]:
+        try:
+            return changes(self.evaluate({**self.inputs, self.arg.name: texels}, np.float64), self.reference)
+        except OutOfTime:
+            raise
+        except ReferenceFailed as error:
+            message = (
+                f"how far linear filtering of {self.arg.name} may move the outputs cannot be derived ({error}); "
+                "say it in the spec: tolerance = { absolute = 1e-2 }"
+            )
+            raise ReferenceFailed(message, error.location) from None
+
+    def _slopes(self, texels: Array, spread: Array) -> dict[str, Array]:
+        """Root mean square of random moves and sum of moves all the same way, in units of the spread."""
+        squares = {n: np.zeros(r.shape) for n, r in self.reference.items()}
+        for _ in range(RANDOM_DRAWS):
+            signs = self.rng.choice(np.array([-1.0, 1.0]), texels.shape)
+            for name, change in self._changes(texels + self.epsilon * signs * spread).items():
+                squares[name] += (change / self.epsilon) ** 2
+        same = self._changes(texels + self.epsilon * spread)
+        return {n: np.sqrt(s / RANDOM_DRAWS) + same[n] / self.epsilon for n, s in squares.items()}
+
+    def _steps(self, texels: Array, size: Array) -> dict[str, Array]:
+        """The most that moves of ``size`` change."""
+        worst = {n: np.zeros(r.shape) for n, r in self.reference.items()}
+        for signs in _signs(texels.shape, self.rng) if not all(_rounds(r) for r in self.reference.values()) else ():
+            for name, change in self._changes(texels + signs * size).items():
+                worst[name] = np.maximum(worst[name], change)
+        return worst
+
+    def _at_the_border(self, texels: Array, per_fetch: float) -> dict[str, Array]:
+        is_edge = np.ones(texels.shape, bool)
+        is_edge[tuple(slice(1, -1) for _ in range(_dimensions(self.arg)))] = False
+        largest = float(np.abs(texels[is_edge]).max(initial=0.0))
+        hangs_on_edge = self._changes(texels + largest * is_edge)
+        everything = self._changes(texels + per_fetch * largest)
+        return {n: np.where(c > 0, everything[n].max(initial=0.0), 0.0) for n, c in hangs_on_edge.items()}
+
+
+def _rounds(reference: Array) -> bool:
+    return bool(np.issubdtype(reference.dtype, np.floating))
+
+
+def _signs(shape: tuple[int, ...], rng: np.random.Generator) -> Iterator[Array]:
+    yield np.ones(shape)
+    yield -np.ones(shape)
+    for _ in range(STEP_DRAWS):
+        yield rng.choice(np.array([-1.0, 1.0]), shape)
 
 
 def neighbour_spread(arg: BufferArg, texels: Array) -> Array:
@@ -90,57 +149,3 @@ def _over_neighbours(values: Array, axis: int, address: Address, choose: "np.ufu
 
 def _dimensions(arg: BufferArg) -> int:
     return len(arg.shape) - (arg.lanes > 1)
-
-
-def _moved(arg: BufferArg, inputs: Values, texels: Array, reference: Values, evaluate: Evaluate) -> Mapping[str, Array]:
-    try:
-        return changes(evaluate({**inputs, arg.name: texels}, np.float64), reference)
-    except OutOfTime:
-        raise
-    except ReferenceFailed as error:
-        message = (
-            f"how far linear filtering of {arg.name} may move the outputs cannot be derived ({error}); "
-            "say it in the spec: tolerance = { absolute = 1e-2 }"
-        )
-        raise ReferenceFailed(message, error.location) from None
-
-
-def _steps(
-    arg: BufferArg,
-    inputs: Values,
-    moves: tuple[Array, Array],
-    reference: Values,
-    evaluate: Evaluate,
-    rng: np.random.Generator,
-) -> dict[str, Array]:
-    """The steps that integers may make: what ``moves`` (texels, and by how much) do to them."""
-    texels, size = moves
-    worst = {n: np.zeros(r.shape) for n, r in reference.items()}
-    for signs in _signs(texels.shape, rng):
-        for name, change in _moved(arg, inputs, texels + signs * size, reference, evaluate).items():
-            worst[name] = np.maximum(worst[name], change)
-    return worst
-
-
-def _signs(shape: tuple[int, ...], rng: np.random.Generator) -> Iterator[Array]:
-    yield np.ones(shape)
-    yield -np.ones(shape)
-    for _ in range(STEP_DRAWS):
-        yield rng.choice(np.array([-1.0, 1.0]), shape)
-
-
-def _at_the_border(
-    arg: BufferArg, inputs: Values, texels: Array, reference: Values, evaluate: Evaluate, epsilon: float
-) -> dict[str, Array]:
-    inner = tuple(slice(1, -1) for _ in range(_dimensions(arg)))
-    is_edge = np.ones(texels.shape, bool)
-    is_edge[inner] = False
-    largest = float(np.abs(texels[is_edge]).max(initial=0.0))
-    unit = epsilon * max(largest, np.finfo(np.float64).tiny)
-    all_texels = _moved(arg, inputs, texels + unit, reference, evaluate)
-    at_edge = _moved(arg, inputs, texels + unit * is_edge, reference, evaluate)
-    found = {}
-    for name, change in at_edge.items():
-        gain = float(all_texels[name].max(initial=0.0)) / unit
-        found[name] = np.where(change > 0, gain * largest, 0.0)
-    return found

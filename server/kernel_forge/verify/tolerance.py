@@ -133,9 +133,9 @@ class Scales:
 
 def scales(spec: KernelSpec, bound: BoundCase, *, reduces: bool) -> Scales:
     """Roundoffs and reduction length of ``spec`` at one case."""
-    floats = [
-        a.dtype for a in spec.args if isinstance(a, BufferArg) and a.dtype.is_float and a.role is not Role.SCRATCH
-    ]
+    buffers = [a for a in spec.args if isinstance(a, BufferArg) and a.role is not Role.SCRATCH]
+    types = [a.dtype if a.texture is None else a.texture.gives(a.dtype) for a in buffers]
+    floats = [t for t in types if t.is_float]
     widest = min(floats, key=lambda d: d.unit_roundoff) if floats else DType.FLOAT64
     u = widest.unit_roundoff
     return Scales(u, min(u, DType.FLOAT32.unit_roundoff), widest, _length(spec, bound) if reduces else 1)

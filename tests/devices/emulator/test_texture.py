@@ -9,7 +9,7 @@ import pytest
 
 from kernel_forge.domain.dtypes import DType
 from kernel_forge.domain.launch import Buffer, BufferRef, CompileRequest, Launch, RunRequest
-from kernel_forge.domain.outcome import RunOutcome, Unavailable
+from kernel_forge.domain.outcome import Ran, RunOutcome, Unavailable
 from kernel_forge.domain.texture import Address, Filter, Memory, Sampling, Texture
 from kernel_forge.ports import Artifact
 from tests.contracts.texture_suite import fetch
@@ -81,3 +81,26 @@ def test_what_cuda_or_the_emulator_leaves_open(line: str, reason: str) -> None:
     assert isinstance(ended, Unavailable), ended
     assert reason in ended.reason
     assert ended.location is not None and ended.location.range.start.line == 1
+
+
+def test_types_of_host_code_that_makes_textures() -> None:
+    text = (
+        "#include <cuda_runtime.h>\n#include <texture_types.h>\n#include <texture_indirect_functions.h>\n"
+        "static cudaArray_t array;\n"
+        "struct Image { cudaArray* texels; cudaTextureObject_t object; cudaTextureDesc reading; cudaExtent size; };\n"
+        "__device__ float look(CUtexObject t, int x) { return tex1D<float>(t, x + 0.5f); }\n"
+        "__global__ void k(cudaTextureObject_t t, float* y) {\n"
+        "  tex1D(y + 8, t, 0.5f); y[threadIdx.x] = look(t, threadIdx.x); }\n"
+    )
+    made = device().compile(CompileRequest("/tests/image.cu", text, ("k",)))
+    assert isinstance(made, Artifact), made
+    assert not [m for m in made.messages if "left out" in m.message]
+    texels = np.arange(8, dtype=np.float32)
+    buffers = (
+        Buffer("t", DType.FLOAT32, 32, texels, writable=False, texture=Texture((8,))),
+        Buffer("y", DType.FLOAT32, 36),
+    )
+    launch = Launch("k", (BufferRef("t"), BufferRef("y")), (1, 1, 1), (8, 1, 1))
+    ended = device().run(made, RunRequest(buffers, (launch,)))
+    assert isinstance(ended, Ran), ended
+    assert ended.contents["y"].tolist() == [*range(8), 0]
