@@ -176,7 +176,9 @@ class TextureSuite:
         got = fetch(device, texels, Texture((5,), 1, sampling), dtype, at, result=DType.FLOAT32)[:, 0]
         # The largest integer is 1; -1 is met by the smallest two.
         expected = np.maximum(texels / limits.max, -1.0)
-        assert np.abs(got - expected).max() <= 2.0**-22
+        # Signed bytes that are blended have 16 bits on an H200; all others came back to the last bit or so.
+        coarse = dtype is DType.INT8 and kind is Filter.LINEAR
+        assert np.abs(got - expected).max() <= (2.0**-15 if coarse else 2.0**-22)
 
     @pytest.mark.parametrize("lanes", [1, 4])
     def test_tex1Dfetch_is_zero_outside(self, device: Device, lanes: int) -> None:

@@ -16,13 +16,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from kernel_forge.domain.dtypes import DType
 from kernel_forge.domain.spec import BufferArg, KernelSpec
-from kernel_forge.domain.texture import Address, Filter
+from kernel_forge.domain.texture import Address, Filter, Read
 from kernel_forge.verify.inputs import Array
 from kernel_forge.verify.limits import OutOfTime, ReferenceFailed
 from kernel_forge.verify.sensitivity import EPSILON, RANDOM_DRAWS, Evaluate, Values, changes
 
 WEIGHT_ERROR = 2.0**-8
+SIGNED_BYTE_ERROR = 2.0**-15
 STEP_DRAWS = 6
 _BEYOND = {Address.CLAMP: "edge", Address.BORDER: "constant", Address.WRAP: "wrap", Address.MIRROR: "edge"}
 
@@ -66,7 +68,7 @@ class _Asking:
     def errors(self) -> dict[str, Array]:
         texels = self.inputs[self.arg.name].astype(np.float64)
         per_fetch = WEIGHT_ERROR * _dimensions(self.arg)
-        spread = neighbour_spread(self.arg, texels)
+        spread = neighbour_spread(self.arg, texels) + _format_error(self.arg) / per_fetch
         made = {n: per_fetch * slope for n, slope in self._slopes(texels, spread).items()}
         # A step of an integer is no slope: what the errors do to them is asked at full size.
         steps = self._steps(texels, per_fetch * spread)
@@ -145,6 +147,16 @@ def _over_neighbours(values: Array, axis: int, address: Address, choose: "np.ufu
     parts = [np.take(padded, range(start, start + count), axis=axis) for start in range(3)]
     chosen: Array = choose(choose(parts[0], parts[1]), parts[2])
     return chosen
+
+
+def _format_error(arg: BufferArg) -> float:
+    """By how much a texel itself may be off, in units of the stored texels.
+
+    Signed bytes that are read as floats and blended have 16 bits on their way: 63 / 127 came back as 16254.5 / 32767
+    rounded, on an H200. Wider and unsigned ones came back exactly.
+    """
+    signed_bytes = arg.dtype is DType.INT8 and arg.texture is not None and arg.texture.read is Read.NORMALIZED
+    return SIGNED_BYTE_ERROR * 127 if signed_bytes else 0.0
 
 
 def _dimensions(arg: BufferArg) -> int:
