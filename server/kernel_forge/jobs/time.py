@@ -37,6 +37,9 @@ from kernel_forge.verify.limits import ReferenceFailed
 CHECKED_BYTES = 64 << 20
 
 
+NO_GPU = "the time of an emulation on a CPU says nothing of how fast a GPU would be"
+
+
 def time_file(request: TimeRequest, device: Device, report: Report) -> TimeReport:
     """Time the kernels of a file that have a spec (or the one asked for), each at its first case or the sizes given.
 
@@ -128,7 +131,7 @@ def _time(
         () if isinstance(counters, Unavailable) else counters,
         counters.reason if isinstance(counters, Unavailable) else None,
         plan.outputs,
-        () if options.note is None else (options.note,),
+        tuple(note for note in (options.note, None if info.basis != "emulated" else NO_GPU) if note is not None),
     )
 
 

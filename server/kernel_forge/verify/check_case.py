@@ -162,7 +162,8 @@ class CaseChecker:
             if steady and unwritten is not None:
                 found, watch = unwritten
                 return self._failure(found, case.bound, kind, case.origin, first, other=other_poison, watch=watch)
-        return self._failure(race[0], case.bound, kind, case.origin, first, other=two[1], watch=race[1])
+        told = _told_of_streams(race[0], case.bound)
+        return self._failure(told, case.bound, kind, case.origin, first, other=two[1], watch=race[1])
 
     def _others(self, first: Options, *, all_schedules: bool) -> list[Options]:
         """How to run again."""
@@ -256,6 +257,16 @@ class CaseChecker:
             watch = Watch(outcome.buffer, outcome.offset or 0, 1)
         case = CaseId(dict(bound.sizes), kind, self.seed, origin)
         return CaseFailure(outcome, case, bound, kind, options, other=other, watch=watch)
+
+
+def _told_of_streams(outcome: Outcome, bound: BoundCase) -> Outcome:
+    """Where launches run on streams, their order is another thing that a race may depend on."""
+    streams = dict.fromkeys(launch.stream for launch in bound.launches if launch.stream is not None)
+    if len(streams) < 2 or not isinstance(outcome, RaceFound):
+        return outcome
+    kernels = {s: ", ".join(dict.fromkeys(x.kernel for x in bound.launches if x.stream == s)) for s in streams}
+    named = "; ".join(f"{stream}: {launched}" for stream, launched in kernels.items())
+    return replace(outcome, message=f"{outcome.message}; so may launches of different streams ({named})")
 
 
 def _lacks_place(outcome: Outcome) -> bool:

@@ -126,6 +126,32 @@ def test_a_worker_that_beats_but_does_not_read_is_given_up_at_the_limit(tmp_path
         os.kill(worker.pid, 0)
 
 
+def test_a_slow_answer_is_no_silence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Twenty parts of one frame, a quarter of a second apart, at a limit of two seconds."""
+    monkeypatch.setattr(supervisor, "SILENCE_LIMIT", 2.0)
+    slow = """
+import json, struct
+hello()
+head = json.dumps({"type": "result", "number": job().header["number"], "status": "ran"}).encode()
+out.write(struct.pack(">2sIQ", b"KF", len(head), 20) + head)
+for _ in range(20):
+    out.write(b"x"); out.flush(); time.sleep(0.25)
+time.sleep(60)
+"""
+    worker = Worker(command(tmp_path, slow))
+    try:
+        answer = worker.ask({}, [], 30)
+        assert not isinstance(answer, Lost) and bytes(answer.payload) == b"x" * 20
+    finally:
+        worker.kill()
+
+
+def test_a_reason_is_said_once(tmp_path: Path) -> None:
+    with pytest.raises(WorkerUnavailable) as caught:
+        Worker(command(tmp_path, "sys.exit('no driver here')"))
+    assert str(caught.value).count("no driver here") == 1
+
+
 def test_no_code_of_the_current_folder_runs_in_a_worker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "argparse.py").write_text("open('ran', 'w')\n")
     monkeypatch.chdir(tmp_path)

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import shlex
 import sys
 import threading
 import time
@@ -91,18 +92,22 @@ class CudaDevice:
     def info(self) -> DeviceInfo:
         """What this device is; the first call starts the worker."""
         info = DeviceInfo(self.name, "NVIDIA GPU through PyCUDA", "measured", has_schedules=False, has_watch=False)
-        compiler = {"CUDA compiler": self.compiler.description}
+        own = {
+            "worker": shlex.join(self.pool.command),
+            "CUDA compiler, on this machine": self.compiler.description,
+        }
         try:
             facts = self.facts()
         except WorkerUnavailable as error:
-            return replace(info, unavailable=str(error), facts=compiler)
+            where = "" if self.pool.command[0] == sys.executable else f"the worker of {self.name} cannot be used: "
+            return replace(info, basis="not measured", unavailable=f"{where}{error}", facts=own)
         return replace(
             info,
             description=f"{facts['name']}, compute capability {facts['capability']}",
             basis=f"measured on {facts['name']}",
             unavailable=self.compiler.unavailable,
             sanitizer=None if "compute_sanitizer" in facts else MISSING,
-            facts={**compiler, **{k.replace("_", " "): str(v) for k, v in facts.items()}},
+            facts={**own, **{k.replace("_", " "): str(v) for k, v in facts.items()}},
         )
 
     def prepare(self) -> Unavailable | None:

@@ -82,7 +82,7 @@ def read_frame(stream: IO[bytes], heard: Callable[[], None] = lambda: None) -> F
     if not prefix:
         return None
     if len(prefix) < _PREFIX.size or not prefix.startswith(_MAGIC):
-        raise ProtocolError(f"not a frame: {prefix!r}")
+        raise ProtocolError(f"this is no worker's frame, but other text, such as a login banner: {prefix!r}")
     _, header_size, payload_size = _PREFIX.unpack(prefix)
     if header_size > HEADER_LIMIT or payload_size > PAYLOAD_LIMIT:
         raise ProtocolError(f"a frame of {header_size} + {payload_size} bytes is beyond the limits")
