@@ -67,9 +67,8 @@ def occupancy_text(held: Occupancy) -> str:
 
 def _counters(found: Counters, number: int | None) -> list[str]:
     which = "counters  " if number is None else f"launch {number}  "
-    memory = (
-        f"{_number(found.memory_read_bytes, 2**-20)} MiB read, {_number(found.memory_written_bytes, 2**-20)} written"
-    )
+    read, written = (_number(n, 2**-20) for n in (found.memory_read_bytes, found.memory_written_bytes))
+    memory = f"{read} MiB read, {written} MiB written"
     return [
         f"  {which} {memory}; memory {_number(found.memory_percent)} % busy, "
         f"multiprocessors {_number(found.multiprocessor_percent)} %",
