@@ -71,7 +71,7 @@ def test_the_time_of_a_large_copy_like_kernel_is_near_the_bandwidth(gpu: CudaDev
     made = command("time", str(KERNELS / "saxpy.cu"), "--size", f"n={1 << 26}")["files"][0]["timings"][0]
     assert made["measurement"]["basis"].startswith("measured on ")
     assert 0.5 < made["attained"]["bandwidth_share"] < 1.2
-    assert made["attained"]["bound"] == "memory"
+    assert made["attained"]["bound"] is None  # the operations at this size are not counted
     low, high = made["measurement"]["interval"]
     assert low <= made["measurement"]["seconds"] <= high
 

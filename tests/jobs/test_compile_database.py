@@ -1,6 +1,7 @@
 """What is taken over from compile_commands.json."""
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -81,8 +82,8 @@ def test_what_is_no_database_is_no_trouble(tmp_path: Path, text: str) -> None:
     made = compile_options(str(file))
     assert made.defines == {}
     assert made.problem is not None
-    readable = text in ('{"a": 1}', "[3, null, {}]", '[{"file": 3}]')
-    assert ("has no entry" if readable else "cannot be read") in made.problem
+    said = {'{"a": 1}': "no list of commands", "[3, null, {}]": "has no entry", '[{"file": 3}]': "has no entry"}
+    assert said.get(text, "cannot be read") in made.problem
 
 
 def test_a_kernel_that_needs_its_build_is_verified(tmp_path: Path) -> None:
@@ -101,3 +102,35 @@ def test_a_kernel_that_needs_its_build_is_verified(tmp_path: Path) -> None:
     (verdict,) = verify_file(VerifyRequest(str(file), text), device, lambda _: None).verdicts
     assert isinstance(verdict.outcome, Passed), verdict
     assert any("compile_commands.json" in note for note in verdict.notes)
+
+
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        (["nvcc", "-DX=1\nint evil;"], "the macro"),
+        (["nvcc", "-D", "-I"], "the macro"),
+        (["nvcc", "-D=3"], "the macro"),
+        (["nvcc", "-I" + "d" * 5000], "cannot be used"),
+        (["nvcc", "-Ia\0b"], "cannot be used"),
+        (["nvcc", "--options-file", "pipe"], "the response file pipe was not read: it is no file"),
+        (["nvcc", "-optf", "gone"], "the response file gone was not read"),
+        ("nvcc 'open", "the command for k.cu in"),
+    ],
+)
+def test_odd_commands_are_told_and_harmless(tmp_path: Path, words: list[str] | str, problem: str) -> None:
+    file = project(tmp_path, words)
+    os.mkfifo(tmp_path / "build" / "pipe")
+    made = compile_options(str(file))
+    assert made.problem is not None and problem in made.problem
+    assert made.defines == {}
+
+
+def test_loops_of_links_are_told(tmp_path: Path) -> None:
+    file = project(tmp_path, ["nvcc", "-I", "loop"])
+    (tmp_path / "build" / "loop").symlink_to("loop")
+    assert compile_options(str(file)).problem is not None
+
+
+@pytest.mark.parametrize(("written", "taken"), [("gnu++20", "c++20"), ("c++1z", "c++17"), ("c++2b", "c++20")])
+def test_a_standard_is_the_nearest_that_all_compilers_take(tmp_path: Path, written: str, taken: str) -> None:
+    assert compile_options(str(project(tmp_path, f"nvcc -std={written}"))).flags == (f"-std={taken}",)

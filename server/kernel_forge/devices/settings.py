@@ -46,7 +46,7 @@ def read_gpu_settings(file: Path) -> Mapping[str, GpuSettings]:
         return {}
     except OSError as error:
         raise UsageError(f"{file} cannot be read: {error.strerror or error}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError) as error:  # no TOML, no UTF-8, a number of thousands of digits
         raise UsageError(f"{file}: {error}") from None
     tables = data.get("devices", {})
     if not isinstance(tables, dict):
@@ -66,7 +66,7 @@ def _device(where: str, name: str, table: Any) -> GpuSettings:
     if (command is None) == (gpu is None):
         raise UsageError(f"{where} needs either command or gpu")
     if command is not None and not (
-        isinstance(command, list) and command and all(isinstance(w, str) and w for w in command)
+        isinstance(command, list) and command and all(isinstance(w, str) and w and "\0" not in w for w in command)
     ):
         raise UsageError(f'{where}: command is a list of words, for example ["ssh", "lab", "kernel-forge", "worker"]')
     if gpu is not None and (not isinstance(gpu, int) or isinstance(gpu, bool) or gpu < 0):

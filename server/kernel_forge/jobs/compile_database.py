@@ -6,16 +6,22 @@ Everything else in a command (architectures, warnings, optimisation) is not take
 """
 
 import json
+import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 NAME = "compile_commands.json"
 _MOST_BYTES = 64 << 20
+_MOST_RESPONSE_BYTES = 1 << 20
+_MACRO = re.compile(r"[A-Za-z_]\w*(\([\w, .]*\))?")
+_BREAK = re.compile(r"[\0\n\r\v\f]")
 _INCLUDES = ("-I", "-isystem", "-iquote", "--include-path", "--system-include")
 _WITH_VALUE = ("-std", "--std", "-D", "--define-macro", "-U", *_INCLUDES)
-_STANDARDS = ("17", "1z", "20", "2a", "23", "2b")
+# What our compilers and NVIDIA's both take; they have neither GNU's extensions nor 23.
+_STANDARDS = {"17": "17", "1z": "17", "20": "20", "2a": "20", "23": "20", "2b": "20"}
 _RESPONSES = ("--options-file", "-optf")
 
 
@@ -45,21 +51,31 @@ def compile_options(path: str) -> CompileOptions:
     The search ends at the root of a repository. A file that the database does not have (a header, a new file) has no
     options of its own, which ``problem`` tells.
     """
-    file = Path(path)
+    try:
+        return _read(Path(path))
+    except (OSError, RuntimeError, ValueError) as error:  # a loop of links, a name too long or with a NUL, ...
+        return CompileOptions(problem=f"{NAME} cannot be used: {error}")
+
+
+def _read(file: Path) -> CompileOptions:
     found = next((d for d in _candidates(file.parent) if d.is_file()), None)
     if found is None:
         return CompileOptions()
+    if found.stat().st_size > _MOST_BYTES:
+        return CompileOptions(problem=f"{found} is larger than {_MOST_BYTES >> 20} MiB and was not read")
     try:
-        if found.stat().st_size > _MOST_BYTES:
-            return CompileOptions(problem=f"{found} is larger than {_MOST_BYTES >> 20} MiB and was not read")
         entries = json.loads(found.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
         return CompileOptions(problem=f"{found} cannot be read: {error}")
-    for entry in entries if isinstance(entries, list) else ():
-        words = _words(entry, file)
-        if words is not None:
-            return _options(words, Path(str(entry.get("directory", found.parent))), str(found))
-    return CompileOptions(problem=f"{found} has no entry for {file.name}, so nothing was taken from it")
+    if not isinstance(entries, list):
+        return CompileOptions(problem=f"{found} is no list of commands, so nothing was taken from it")
+    entry = next((e for e in entries if _is_for(e, file)), None)
+    if entry is None:
+        return CompileOptions(problem=f"{found} has no entry for {file.name}, so nothing was taken from it")
+    words = _words(entry)
+    if words is None:
+        return CompileOptions(problem=f"the command for {file.name} in {found} cannot be read")
+    return _options(words, Path(str(entry.get("directory", found.parent))), str(found))
 
 
 def _candidates(folder: Path) -> Iterator[Path]:
@@ -70,13 +86,15 @@ def _candidates(folder: Path) -> Iterator[Path]:
             return
 
 
-def _words(entry: object, file: Path) -> list[str] | None:
-    """The command of ``entry``, if it compiles ``file``."""
+def _is_for(entry: object, file: Path) -> bool:
     if not isinstance(entry, dict) or not isinstance(entry.get("file"), str):
-        return None
+        return False
     named = Path(str(entry.get("directory", ""))) / entry["file"]
-    if named.name != file.name or named.resolve() != file.resolve():
-        return None
+    return bool(named.name == file.name and named.resolve() == file.resolve())
+
+
+def _words(entry: Mapping[str, Any]) -> list[str] | None:
+    """The command of ``entry`` word by word."""
     arguments, command = entry.get("arguments"), entry.get("command")
     if isinstance(arguments, list) and all(isinstance(a, str) for a in arguments):
         return arguments
@@ -90,36 +108,49 @@ def _options(words: Iterable[str], folder: Path, source: str) -> CompileOptions:
     include_dirs: list[str] = []
     defines: dict[str, str] = {}
     flags: tuple[str, ...] = ()
-    rest = iter(_expanded(words, folder))
+    problems: list[str] = []
+    rest = iter(_expanded(words, folder, problems))
     for word in rest:
         name, value = _option(word, rest)
         if name in _INCLUDES and value:
             include_dirs.append(str((folder / value).resolve()))
         elif name == "-D" and value:
             macro, equals, text = value.partition("=")
-            if macro != "NDEBUG":
+            if not _MACRO.fullmatch(macro) or _BREAK.search(text):
+                problems.append(f"the macro {value[:60]!r} of {source} is none")
+            elif macro != "NDEBUG":
                 defines[macro] = text if equals else "1"
         elif name == "-U" and value:
             defines.pop(value, None)
         elif name == "-std" and value[-2:] in _STANDARDS:
-            flags = (f"-std={value}",)
+            flags = (f"-std=c++{_STANDARDS[value[-2:]]}",)
     missing = next((d for d in include_dirs if not Path(d).is_dir()), None)
-    problem = None if missing is None else f"the include folder {missing} of {source} does not exist"
-    return CompileOptions(tuple(dict.fromkeys(include_dirs)), defines, flags, source, problem)
+    if missing is not None:
+        problems.append(f"the include folder {missing} of {source} does not exist")
+    return CompileOptions(tuple(dict.fromkeys(include_dirs)), defines, flags, source, "; ".join(problems) or None)
 
 
-def _expanded(words: Iterable[str], folder: Path) -> Iterator[str]:
-    """The words with response files in their place."""
+def _expanded(words: Iterable[str], folder: Path, problems: list[str]) -> Iterator[str]:
+    """The words with response files in their place; what cannot be read is added to ``problems``."""
     rest = iter(words)
     for word in rest:
         name, equals, value = word.partition("=")
-        if name in _RESPONSES:
-            try:
-                yield from shlex.split((folder / (value if equals else next(rest, ""))).read_text(encoding="utf-8"))
-            except (OSError, ValueError):
-                continue
-        else:
+        if name not in _RESPONSES:
             yield word
+            continue
+        for file in (value if equals else next(rest, "")).split(","):
+            try:
+                yield from shlex.split(_response(folder / file))
+            except (OSError, ValueError) as error:
+                problems.append(f"the response file {file} was not read: {error}")
+
+
+def _response(file: Path) -> str:
+    if not file.is_file():  # a pipe would wait for somebody to write into it
+        raise ValueError("it is no file")
+    if file.stat().st_size > _MOST_RESPONSE_BYTES:
+        raise ValueError(f"it is larger than {_MOST_RESPONSE_BYTES >> 20} MiB")
+    return file.read_text(encoding="utf-8")
 
 
 def _option(word: str, rest: Iterator[str]) -> tuple[str, str]:

@@ -15,11 +15,11 @@ ACCEPTED = (
     "-prec-div=true|false",
     "-prec-sqrt=true|false",
     "-maxrregcount=N",
-    "-std=c++17|c++20|c++23",
+    "-std=c++17|c++20",
     "-extra-device-vectorization",
 )
 _FORM = re.compile(
-    r"-(use_fast_math|(fmad|ftz|prec-div|prec-sqrt)=(true|false)|maxrregcount=[1-9]\d{0,2}|std=c\+\+(17|20|23)"
+    r"-(use_fast_math|(fmad|ftz|prec-div|prec-sqrt)=(true|false)|maxrregcount=[1-9]\d{0,2}|std=c\+\+(17|20)"
     r"|extra-device-vectorization)"
 )
 

@@ -52,7 +52,40 @@ def test_a_changed_input_is_a_fault() -> None:
 
 def test_the_limit_of_the_output_is_in_bytes() -> None:
     for text, ended in (("0123456789", Ran), ("01234567890", LaunchFailed), ("ää" * 3, LaunchFailed)):
-        assert isinstance(outcome(status="ran", seconds=0, outputs=[], text=text), ended)
+        y = [{"name": "y", "nbytes": 16}]
+        assert isinstance(outcome(bytes(16), status="ran", seconds=0, outputs=y, text=text), ended)
+
+
+Y = {"name": "y", "nbytes": 16}
+
+
+@pytest.mark.parametrize(
+    ("payload", "header"),
+    [
+        (b"", {}),
+        (b"", {"status": "ran"}),
+        (b"", {"status": "ran", "seconds": 0, "outputs": []}),
+        (bytes(4), {"status": "ran", "seconds": 0, "outputs": [{"name": "y", "nbytes": 4}]}),
+        (bytes(16), {"status": "ran", "seconds": 0, "outputs": [{"name": "x", "nbytes": 16}]}),
+        (bytes(15), {"status": "ran", "seconds": 0, "outputs": [Y]}),
+        (bytes(16), {"status": "ran", "seconds": "soon", "outputs": [Y]}),
+        (bytes(16), {"status": "ran", "seconds": 0, "outputs": [{"name": "y", "nbytes": -16}]}),
+        (b"", {"status": "ran", "guard": {"buffer": "z", "offset": 1}}),
+        (b"", {"status": "error", "code": "many", "name": "?", "stage": "run", "call": "?"}),
+        (b"", {"status": "error"}),
+        (b"", {"status": "ran", "text": 3}),
+    ],
+)
+def test_a_worker_that_lies_is_no_verdict(payload: bytes, header: dict[str, Any]) -> None:
+    made = outcome(payload, **header)
+    assert isinstance(made, Unavailable)
+    assert "is not understood" in made.reason
+
+
+def test_a_worker_that_fails_without_a_trace() -> None:
+    made = outcome(status="broken", trace="")
+    assert isinstance(made, Unavailable)
+    assert "does not say why" in made.reason
 
 
 @pytest.mark.parametrize(

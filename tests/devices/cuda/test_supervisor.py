@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from kernel_forge.devices.cuda import local_worker, supervisor
-from kernel_forge.devices.cuda.supervisor import Lost, Worker, WorkerPool, WorkerUnavailable
+from kernel_forge.devices.cuda.pool import WorkerPool
+from kernel_forge.devices.cuda.supervisor import Lost, Worker, WorkerUnavailable
 
 HEAD = """
 import os, sys, time
@@ -121,7 +122,8 @@ def test_a_worker_that_beats_but_does_not_read_is_given_up_at_the_limit(tmp_path
     beats = "hello()\nwhile True: write_frame(out, {'type': 'alive'}); time.sleep(0.1)\n"
     worker = Worker(command(tmp_path, beats))
     lost = worker.ask({"task": "run"}, [bytes(4 << 20)], 1.0)
-    assert isinstance(lost, Lost) and "did not take the job" in lost.reason and lost.timed_out
+    assert isinstance(lost, Lost) and "did not take the job" in lost.reason
+    assert not lost.timed_out  # the kernel has not begun: it is not what takes long
     with pytest.raises(ProcessLookupError):
         os.kill(worker.pid, 0)
 
@@ -144,6 +146,54 @@ time.sleep(60)
         assert not isinstance(answer, Lost) and bytes(answer.payload) == b"x" * 20
     finally:
         worker.kill()
+
+
+HOLDER = """
+def leave_a_holder():
+    if os.fork() == 0:
+        os.setsid()
+        if os.fork() == 0: time.sleep(30)
+        os._exit(0)
+    os.wait()
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "limit"), [("hello(); job(); time.sleep(60)", 1.0), ("hello(); job(); os._exit(3)", 20.0)]
+)
+def test_a_process_that_holds_the_pipe_holds_up_nobody(tmp_path: Path, body: str, limit: float) -> None:
+    worker = Worker(command(tmp_path, HOLDER + "leave_a_holder()\n" + body))
+    began = time.monotonic()
+    assert isinstance(worker.ask({}, [], limit), Lost)
+    assert time.monotonic() - began < 10
+
+
+def test_any_command_ends_with_its_owner(tmp_path: Path) -> None:
+    """A command that is no worker is killed when whoever started it is killed."""
+    owner = (
+        "import sys\nfrom kernel_forge.devices.cuda.supervisor import Worker\n"
+        "import threading, time\nthreading.Thread(target=lambda: Worker(('sleep', '97531')), daemon=True).start()\n"
+        "time.sleep(1.0); print('started', flush=True); time.sleep(60)\n"
+    )
+    with subprocess.Popen([sys.executable, "-c", owner], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None and process.stdout.readline() == "started\n"
+        process.kill()
+    deadline = time.monotonic() + 5
+    while (left := sleepers()) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert left == []
+
+
+def sleepers() -> list[str]:
+    found = []
+    for command_line in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            text = command_line.read_text()
+        except OSError:
+            continue
+        if text == "sleep\x0097531\0":
+            found.append(str(command_line))
+    return found
 
 
 def test_a_reason_is_said_once(tmp_path: Path) -> None:

@@ -43,7 +43,7 @@ class Nvcc:
                 *_FLAGS,
                 *flags,
                 *(() if any("std=" in f for f in flags) else ("-std=c++17",)),
-                *(f"-D{name}={value}" for name, value in request.defines.items()),
+                *with_macros(folder, request.defines),
                 *(part for d in request.include_dirs for part in ("-I", d)),
                 "-I",
                 parent_folder(request.path),
@@ -72,6 +72,16 @@ def write_stubs(folder: Path, dropped: Sequence[str]) -> Path:
             target.parent.mkdir(parents=True, exist_ok=True)
             target.touch()
     return stubs
+
+
+def with_macros(folder: Path, defines: Mapping[str, str]) -> tuple[str, ...]:
+    """Options that define macros: by a file, since nvcc takes ``-D`` apart at commas and quotes."""
+    if not defines:
+        return ()
+    file = folder / "kf_macros.h"
+    lines = (f"#define {name} {value}\n" for name, value in defines.items())
+    file.write_text("".join(lines), encoding="utf-8", errors="surrogateescape")
+    return ("-include", str(file))
 
 
 class RunningNvcc:

@@ -1,11 +1,23 @@
 """Asking the worker for something other than a run: an answer, or in one sentence why there is none."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
 
+from kernel_forge.devices.cuda.outcomes import NOT_UNDERSTOOD, last_line
+from kernel_forge.devices.cuda.pool import WorkerPool
 from kernel_forge.devices.cuda.protocol import Frame
-from kernel_forge.devices.cuda.supervisor import Lost, WorkerPool, WorkerUnavailable
+from kernel_forge.devices.cuda.supervisor import Lost, WorkerUnavailable
 from kernel_forge.domain.outcome import Unavailable
+
+T = TypeVar("T")
+
+
+def understood(read: Callable[[], T], doing: str) -> T | Unavailable:
+    """What ``read`` makes of an answer, or why it cannot: a worker of another machine may say anything."""
+    try:
+        return read()
+    except NOT_UNDERSTOOD as error:
+        return Unavailable(f"{doing} the GPU worker's answer is not understood: {error!r:.200}")
 
 
 def ask(
@@ -28,12 +40,12 @@ def ask(
         return Unavailable(str(error))
     if isinstance(answer, Lost):
         return Unavailable(f"the GPU worker was lost {doing}: {answer.reason}")
-    match answer.header["status"]:
+    match answer.header.get("status"):
         case "broken":
-            return Unavailable(f"the GPU worker failed: {str(answer.header['trace']).strip().splitlines()[-1]}")
+            return Unavailable(f"the GPU worker failed: {last_line(answer.header.get('trace'))}")
         case "missing":
             return Unavailable(missing)
         case "unfinished":
-            return Unavailable(f"{doing}: {answer.header['reason']}")
+            return Unavailable(f"{doing}: {answer.header.get('reason')}")
         case _:
             return answer

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 import shlex
 import sys
 import threading
@@ -21,9 +22,10 @@ from kernel_forge.devices.cuda.outcomes import run_outcome
 from kernel_forge.devices.cuda.peaks import KERNELS as PEAK_KERNELS
 from kernel_forge.devices.cuda.peaks import SOURCE as PEAKS_SOURCE
 from kernel_forge.devices.cuda.peaks import kept_peaks, measure_peaks, read_peaks, write_peaks
+from kernel_forge.devices.cuda.pool import WorkerPool
 from kernel_forge.devices.cuda.profiler import profile
 from kernel_forge.devices.cuda.sanitizer import MISSING, sanitize
-from kernel_forge.devices.cuda.supervisor import WorkerPool, WorkerUnavailable
+from kernel_forge.devices.cuda.supervisor import WorkerUnavailable
 from kernel_forge.devices.cuda.wire import Code, encode_run
 from kernel_forge.devices.shadow import HostCode, TooManyHeaders, shadow_sources
 from kernel_forge.domain.launch import CompileRequest, RunRequest, Schedule
@@ -37,6 +39,7 @@ from kernel_forge.ports import SANITIZERS, Artifact, DeviceInfo, Trial
 GRACE_SECONDS = 10.0
 POISON_KERNELS = ("kf_poison_shared",)
 RETRY_SECONDS = 30.0
+_UNNAMEABLE = re.compile(r"[\0\n\r\"]")
 
 
 def local_worker(ordinal: int) -> tuple[str, ...]:
@@ -134,6 +137,11 @@ class CudaDevice:
 
     def compile_for(self, request: CompileRequest, architecture: str) -> Artifact | CompileFailed | Unavailable:
         """Compile for any architecture; needs no GPU."""
+        unnameable = next((p for p in (request.path, *request.include_dirs) if _UNNAMEABLE.search(p)), None)
+        if unnameable is not None:
+            return Unavailable(
+                f"the path {unnameable!r} has a quote or a line break, which a CUDA compiler cannot read"
+            )
         try:
             tree = shadow_sources(request.path, request.text, request.include_dirs, self.host_code)
         except TooManyHeaders as error:
@@ -166,7 +174,7 @@ class CudaDevice:
             json.dumps([request.kernels, request.symbols, sorted(request.defines.items())]),
             json.dumps([request.include_dirs, request.flags]),
         ]
-        return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+        return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogateescape")).hexdigest()
 
     def run(self, artifact: Artifact, request: RunRequest) -> RunOutcome:
         """Run the launches on the GPU, on fresh guarded memory."""

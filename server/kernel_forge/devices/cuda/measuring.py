@@ -6,10 +6,10 @@ from typing import Any
 
 from kernel_forge.devices.compilers.messages import UserFile
 from kernel_forge.devices.cuda.artifacts import load_code
-from kernel_forge.devices.cuda.asking import ask
+from kernel_forge.devices.cuda.asking import ask, understood
 from kernel_forge.devices.cuda.outcomes import contents, driver_failure
+from kernel_forge.devices.cuda.pool import WorkerPool
 from kernel_forge.devices.cuda.protocol import Frame
-from kernel_forge.devices.cuda.supervisor import WorkerPool
 from kernel_forge.devices.cuda.wire import encode_plan, encode_run
 from kernel_forge.domain.dtypes import DType
 from kernel_forge.domain.launch import Buffer, BufferRef, Launch, RunRequest, Scalar
@@ -62,7 +62,9 @@ def time_trials(
     limit = plan.budget + SETUP_SECONDS + EXECUTIONS * sum(t.request.time_limit for t in trials)
     job = {"task": "time", "runs": headers, "plan": encode_plan(plan)}
     answer = ask(pool, job, payload, limit, doing="while timing")
-    return answer if isinstance(answer, Unavailable) else _read(answer, (*controls, *trials), sources, basis)
+    if isinstance(answer, Unavailable):
+        return answer
+    return understood(lambda: _read(answer, (*controls, *trials), sources, basis), "while timing")
 
 
 def _read(answer: Frame, trials: Sequence[Trial], sources: Sequence[Mapping[str, UserFile]], basis: str) -> Timings:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from kernel_forge.devices.compilers.messages import UserFile, token_range
-from kernel_forge.devices.cuda.protocol import Frame
+from kernel_forge.devices.cuda.protocol import Frame, ProtocolError
 from kernel_forge.devices.cuda.supervisor import Lost
 from kernel_forge.domain.launch import Buffer, RunRequest
 from kernel_forge.domain.outcome import (
@@ -48,15 +48,28 @@ def run_outcome(answer: Frame | Lost, request: RunRequest, sources: Mapping[str,
             return _timed_out(request)
         return Unavailable(f"the GPU worker was lost: {answer.reason}")
     header = answer.header
-    match header["status"]:
-        case "ran":
-            return _ran(answer, request)
-        case "timeout":
-            return _timed_out(request)
-        case "broken":
-            return Unavailable(f"the GPU worker failed: {str(header['trace']).strip().splitlines()[-1]}")
-        case _:
-            return driver_failure(header, request, sources)
+    try:
+        match header["status"]:
+            case "ran":
+                return _ran(answer, request)
+            case "timeout":
+                return _timed_out(request)
+            case "broken":
+                return Unavailable(f"the GPU worker failed: {last_line(header['trace'])}")
+            case _:
+                return driver_failure(header, request, sources)
+    except NOT_UNDERSTOOD as error:
+        return Unavailable(f"the GPU worker's answer is not understood: {error!r:.200}")
+
+
+NOT_UNDERSTOOD = (KeyError, ValueError, TypeError, IndexError, AttributeError, OverflowError, ProtocolError)
+"""What reading an answer raises that is not of the protocol: the worker is a program on another machine."""
+
+
+def last_line(trace: object) -> str:
+    """The last line of a traceback, or what stands there instead."""
+    lines = str(trace).strip().splitlines()
+    return lines[-1] if lines else "it does not say why"
 
 
 def _timed_out(request: RunRequest) -> TimedOut:
@@ -66,7 +79,7 @@ def _timed_out(request: RunRequest) -> TimedOut:
 def _ran(answer: Frame, request: RunRequest) -> RunOutcome:
     header = answer.header
     by_name = {b.name: b for b in request.buffers}
-    if len(header["text"].encode()) > request.output_limit:
+    if len(header["text"].encode("utf-8", "surrogatepass")) > request.output_limit:
         return LaunchFailed("output-limit", f"the kernel printed more than {request.output_limit} bytes")
     if "guard" in header:
         buffer = by_name[header["guard"]["buffer"]]
@@ -78,6 +91,9 @@ def _ran(answer: Frame, request: RunRequest) -> RunOutcome:
         offset = int(header["changed"]["offset"])
         message = f"write to {buffer.name}, which is an input, found after the run"
         return MemoryFault("read-only", message, buffer=buffer.name, offset=offset, is_write=True)
+    expected = [(b.name, b.nbytes) for b in request.buffers if b.writable]
+    if [(o["name"], o["nbytes"]) for o in header["outputs"]] != expected:
+        raise ValueError("the outputs are not those that were asked for")
     parts = answer.arrays(o["nbytes"] for o in header["outputs"])
     return Ran(contents(parts, header["outputs"], by_name), header["text"], float(header["seconds"]))
 

@@ -5,8 +5,8 @@ import math
 from collections.abc import Iterable
 
 from kernel_forge.devices.cuda.artifacts import load_code
-from kernel_forge.devices.cuda.asking import ask
-from kernel_forge.devices.cuda.supervisor import WorkerPool
+from kernel_forge.devices.cuda.asking import ask, understood
+from kernel_forge.devices.cuda.pool import WorkerPool
 from kernel_forge.devices.cuda.wire import encode_run
 from kernel_forge.domain.launch import RunRequest
 from kernel_forge.domain.outcome import Unavailable
@@ -47,7 +47,8 @@ def profile(pool: WorkerPool, artifact: Artifact, request: RunRequest) -> tuple[
     answer = ask(pool, job, payload, limit, doing="while profiling", missing=MISSING)
     if isinstance(answer, Unavailable):
         return answer
-    return read_counters(str(answer.header["report"]).splitlines(), [x.kernel for x in request.launches])
+    report, kernels = str(answer.header.get("report")).splitlines(), [x.kernel for x in request.launches]
+    return understood(lambda: read_counters(report, kernels), "while profiling")
 
 
 def read_counters(lines: Iterable[str], kernels: list[str]) -> tuple[Counters, ...] | Unavailable:

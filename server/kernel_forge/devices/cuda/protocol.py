@@ -49,6 +49,8 @@ class Frame:
         whole = memoryview(self.payload)
         parts, start = [], 0
         for size in sizes:
+            if not isinstance(size, int) or size < 0:
+                raise ProtocolError(f"a part of {size!r} bytes")
             parts.append(whole[start : start + size])
             start += size
         if start != len(whole):

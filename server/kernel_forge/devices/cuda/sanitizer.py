@@ -5,13 +5,15 @@ Records of the same kind at the same line are one failure: the first thread stan
 """
 
 from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
 from xml.etree import ElementTree
 
 from kernel_forge.devices.compilers.messages import UserFile, token_range
 from kernel_forge.devices.cuda.artifacts import load_code
-from kernel_forge.devices.cuda.asking import ask
+from kernel_forge.devices.cuda.asking import ask, understood
 from kernel_forge.devices.cuda.outcomes import where_in
-from kernel_forge.devices.cuda.supervisor import WorkerPool
+from kernel_forge.devices.cuda.pool import WorkerPool
 from kernel_forge.devices.cuda.wire import encode_run
 from kernel_forge.domain.launch import RunRequest
 from kernel_forge.domain.outcome import (
@@ -54,17 +56,26 @@ def sanitize(
         answer = ask(pool, job, payload, limit, doing=f"under {tool}", missing=MISSING)
         if isinstance(answer, Unavailable):
             return answer
-        addresses = {str(k): int(v) for k, v in answer.header["addresses"].items()}
-        try:
-            seen = read_report(str(answer.header["report"]), request, sources, addresses)
-        except ValueError as error:
-            return Unavailable(f"{tool}: {error}")
+        seen = understood(partial(_seen, answer.header, request, sources, tool), f"under {tool}")
+        if isinstance(seen, Unavailable):
+            return seen
         found.extend(seen)
-        if answer.header["run"] == "timeout":
-            return Unavailable(f"the kernel did not end within {request.time_limit:g} s under {tool}")
-        if answer.header["run"] != "ran" and not seen:
-            return Unavailable(f"the kernel could not be run under {tool}: {answer.header['why']}")
     return tuple(found)
+
+
+def _seen(
+    header: Mapping[str, Any], request: RunRequest, sources: Mapping[str, UserFile], tool: str
+) -> list[SanitizerFailure] | Unavailable:
+    addresses = {str(k): int(v) for k, v in header["addresses"].items()}
+    try:
+        seen = read_report(str(header["report"]), request, sources, addresses)
+    except ValueError as error:
+        return Unavailable(f"{tool}: {error}")
+    if header["run"] == "timeout":
+        return Unavailable(f"the kernel did not end within {request.time_limit:g} s under {tool}")
+    if header["run"] != "ran" and not seen:
+        return Unavailable(f"the kernel could not be run under {tool}: {header['why']}")
+    return seen
 
 
 def read_report(

@@ -1,4 +1,4 @@
-"""Owning GPU workers: start, handshake, heartbeat, one job at a time, and a fresh one after every loss."""
+"""Owning one GPU worker: start, handshake, heartbeat, one job at a time, and its end."""
 
 import contextlib
 import math
@@ -23,10 +23,11 @@ from kernel_forge.devices.cuda.protocol import (
     read_frame,
     write_frame,
 )
-from kernel_forge.processes import descendants
+from kernel_forge.processes import descendants, end_with_parent
 
 START_LIMIT = 60.0
 LOG_TAIL = 8 << 10
+LINGER_SECONDS = 1.0
 
 
 class WorkerUnavailable(Exception):
@@ -40,7 +41,14 @@ _starter = ThreadPoolExecutor(1, thread_name_prefix="gpu-worker-starter")
 
 def _start(command: Sequence[str]) -> "subprocess.Popen[bytes]":
     # Same process group as ours: whoever cancels us by killing the group ends the worker too.
-    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=-1)
+    return subprocess.Popen(
+        command,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        bufsize=-1,
+        preexec_fn=end_with_parent,  # any command, not only our own worker, which asks for it by itself
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +75,9 @@ class Worker:
         self._silence_limit = math.inf if farewell else SILENCE_LIMIT
         try:
             self._process = _starter.submit(_start, command).result()
-        except OSError as error:
-            raise WorkerUnavailable(f"the worker cannot be started: {command[0]}: {error.strerror or error}") from None
+        except (OSError, ValueError, subprocess.SubprocessError) as error:
+            reason = error.strerror if isinstance(error, OSError) and error.strerror else error
+            raise WorkerUnavailable(f"the worker cannot be started: {command[0]}: {reason}") from None
         self._lock = threading.Lock()
         self._frames: queue.SimpleQueue[Frame | None] = queue.SimpleQueue()
         self._heard = time.monotonic()
@@ -76,9 +85,9 @@ class Worker:
         self._numbers = 0
         self._ended = threading.Event()
         self._log_reader = threading.Thread(target=self._read_log, daemon=True)
-        self._log_reader.start()
-        for target in (self._listen, self._ping):
-            threading.Thread(target=target, daemon=True).start()
+        self._listener = threading.Thread(target=self._listen, daemon=True)
+        for thread in (self._log_reader, self._listener, threading.Thread(target=self._ping, daemon=True)):
+            thread.start()
         self.facts = self._handshake()
 
     def _handshake(self) -> Mapping[str, Any]:
@@ -116,9 +125,9 @@ class Worker:
         try:
             self._write({**header, "type": "job", "number": self._numbers}, payload, time_limit)
         except OSError:
-            late = time.monotonic() >= deadline
-            reason = "it did not take the job" if late else "the worker ended, or fell silent, before it had the job"
-            return self._lost(reason, timed_out=late)
+            late = time.monotonic() >= deadline  # the kernel has not even begun
+            reason = f"it did not take the job within {time_limit:g} s" if late else "it ended, or fell silent, before"
+            return self._lost(reason if late else f"{reason} it had the job")
         answer = self._next(max(0.0, deadline - time.monotonic()), time_limit)
         if isinstance(answer, Lost):
             self.kill()
@@ -141,9 +150,9 @@ class Worker:
         finally:
             killer.cancel()
 
-    def _lost(self, reason: str, *, timed_out: bool = False) -> Lost:
+    def _lost(self, reason: str) -> Lost:
         self.kill()
-        return Lost(reason + self._log_text(), timed_out)
+        return Lost(reason + self._log_text())
 
     def _next(self, time_limit: float, whole: float | None = None) -> Frame | Lost:
         """The next frame within ``time_limit`` seconds, which are the rest of ``whole``."""
@@ -153,6 +162,11 @@ class Worker:
                 frame = self._frames.get(timeout=min(1.0, max(0.0, deadline - time.monotonic())))
             except queue.Empty:
                 now = time.monotonic()
+                if self._process.poll() is not None and not self._listener.is_alive() and self._frames.empty():
+                    return Lost(f"the worker ended ({self._wait_status()}){self._log_text()}")
+                if self._process.poll() is not None and now - self._heard > LINGER_SECONDS:
+                    # Its output is still open: a process that it left behind holds it, and will never speak for it.
+                    return Lost(f"the worker ended ({self._wait_status()}){self._log_text()}")
                 if now >= deadline:
                     return Lost(f"no answer within {whole or time_limit:g} s", timed_out=True)
                 if now - self._heard > self._silence_limit:
@@ -232,87 +246,11 @@ class Worker:
                 with contextlib.suppress(ProcessLookupError, PermissionError):
                     os.kill(pid, signal.SIGKILL)
         self._process.wait()
-        for stream in (self._process.stdin, self._process.stdout, self._process.stderr):
-            if stream is not None:
+        readers = ((self._process.stdout, self._listener), (self._process.stderr, self._log_reader))
+        for stream, reader in ((self._process.stdin, None), *readers):
+            if reader is not None and reader is not threading.current_thread():
+                reader.join(LINGER_SECONDS)
+            # Where a process that it left behind still holds the pipe, closing it would wait for the reader for ever.
+            if stream is not None and (reader is None or not reader.is_alive()):
                 with contextlib.suppress(OSError, ValueError):
                     stream.close()
-
-
-class WorkerPool:
-    """The worker of one GPU and a spare one that starts meanwhile; safe for several threads, which take turns."""
-
-    def __init__(self, command: Sequence[str]) -> None:
-        self.command = tuple(command)
-        self._turn = threading.Lock()
-        self._state = threading.Lock()
-        self._worker: Worker | None = None
-        self._spare: Worker | None = None
-        self._starting: threading.Thread | None = None
-        self.started = 0
-
-    def facts(self) -> Mapping[str, Any]:
-        """What the worker says of its GPU.
-
-        Raises:
-            WorkerUnavailable: no worker can be started.
-        """
-        with self._turn:
-            return self._current().facts
-
-    def ask(self, header: Mapping[str, Any], payload: Sequence[bytes | memoryview], time_limit: float) -> Frame | Lost:
-        """One job on a worker that is fit for it, see :meth:`Worker.ask`.
-
-        Raises:
-            WorkerUnavailable: no worker can be started.
-        """
-        with self._turn:
-            answer = self._current().ask(header, payload, time_limit)
-            if not self._current_is_alive():
-                self._start_spare()
-            return answer
-
-    def _current_is_alive(self) -> bool:
-        return self._worker is not None and self._worker.is_alive
-
-    def _current(self) -> Worker:
-        if self._worker is not None and self._worker.is_alive:
-            return self._worker
-        if self._worker is not None:
-            self._worker.kill()
-        if self._starting is not None:
-            self._starting.join()
-            self._starting = None
-        with self._state:
-            spare, self._spare = self._spare, None
-        if spare is not None and not spare.is_alive:
-            spare.kill()
-            spare = None
-        if spare is None:
-            spare = Worker(self.command)
-            self.started += 1
-        self._worker = spare
-        return spare
-
-    def _start_spare(self) -> None:
-        """A context takes a third of a second: the next one is made while the caller thinks about the loss."""
-
-        def start() -> None:
-            with contextlib.suppress(WorkerUnavailable):  # the next job says so
-                made = Worker(self.command)
-                self.started += 1
-                with self._state:
-                    self._spare = made
-
-        if self._starting is None:
-            self._starting = threading.Thread(target=start, daemon=True)
-            self._starting.start()
-
-    def close(self) -> None:
-        """End every worker."""
-        with self._turn:
-            if self._starting is not None:
-                self._starting.join()
-            for worker in (self._worker, self._spare):
-                if worker is not None:
-                    worker.kill()
-            self._worker = self._spare = None

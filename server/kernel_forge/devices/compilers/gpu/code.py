@@ -1,5 +1,6 @@
 """What comes out of a compilation for a GPU."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -19,3 +20,14 @@ class GpuCode:
 
 
 Compiled = GpuCode | CompileFailed | Unavailable
+
+_ARCHITECTURE = re.compile(
+    r"^.*(invalid value for --gpu-architecture|unsupported gpu architecture|is not defined for option 'gpu-arch).*$",
+    re.IGNORECASE | re.MULTILINE,
+)
+
+
+def refused_architecture(log: str) -> str | None:
+    """What a compiler says of a GPU that is older or newer than itself: no fault of the code."""
+    match = _ARCHITECTURE.search(log)
+    return None if match is None else match[0].strip()[:300]

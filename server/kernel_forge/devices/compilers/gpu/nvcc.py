@@ -9,9 +9,9 @@ from functools import cache
 from pathlib import Path
 
 from kernel_forge.devices.compilers.gpu.assembler_log import read_resources
-from kernel_forge.devices.compilers.gpu.code import Compiled, GpuCode
+from kernel_forge.devices.compilers.gpu.code import Compiled, GpuCode, refused_architecture
 from kernel_forge.devices.compilers.messages import parse_messages
-from kernel_forge.devices.compilers.nvcc import FOLDER_PREFIX, find_nvcc, write_stubs
+from kernel_forge.devices.compilers.nvcc import FOLDER_PREFIX, find_nvcc, with_macros, write_stubs
 from kernel_forge.devices.compilers.opinion import DeviceCode, parent_folder
 from kernel_forge.devices.compilers.supervision import Supervised
 from kernel_forge.domain.launch import CompileRequest
@@ -64,7 +64,7 @@ class Nvcc:
                 self.command,
                 *("-ptx", f"-arch={architecture}", "-lineinfo", "-x", "cu"),
                 *(() if any("std=" in f for f in request.flags) else ("-std=c++17",)),
-                *(f"-D{k}={v}" for k, v in request.defines.items()),
+                *with_macros(folder, request.defines),
                 *(f"-I{d}" for d in (*request.include_dirs, parent_folder(request.path), str(stubs))),
                 *request.flags,
                 *(main, "-o", "kernel.ptx"),
@@ -94,7 +94,10 @@ class Nvcc:
             shown = tuple(m for m in messages if m.location is not None)
             return GpuCode((folder / "kernel.cubin").read_bytes(), entries, resources, shown, self.name)
 
-    def _failed(self, messages: tuple[CompilerMessage, ...], log: str) -> CompileFailed:
+    def _failed(self, messages: tuple[CompilerMessage, ...], log: str) -> CompileFailed | Unavailable:
+        refused = refused_architecture(log)
+        if refused is not None:
+            return Unavailable(f"{self.name} does not compile for this GPU: {refused}")
         if not any(m.severity == "error" for m in messages):
             reason = next((line for line in log.splitlines() if "error" in line), log[:300] or "it gave no message")
             messages = (*messages, CompilerMessage("error", reason[:500], None, self.name))

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from kernel_forge.devices.compilers.gpu.assembler_log import read_resources
-from kernel_forge.devices.compilers.gpu.code import Compiled, GpuCode
+from kernel_forge.devices.compilers.gpu.code import Compiled, GpuCode, refused_architecture
 from kernel_forge.devices.compilers.messages import parse_messages
 from kernel_forge.devices.compilers.nvrtc import CHILD_COMMAND
 from kernel_forge.devices.compilers.nvrtc_library import NvrtcPaths, find_nvrtc
@@ -52,6 +52,9 @@ class Nvrtc:
                 resources = {k: by_linker_name[entries[k]] for k in request.kernels if entries[k] in by_linker_name}
                 shown = tuple(m for m in messages if m.location is not None)
                 return GpuCode(image.read_bytes(), entries, resources, shown, self.name)
+        refused = refused_architecture(answer["log"])
+        if refused is not None:
+            return Unavailable(f"{self.name} does not compile for this GPU: {refused}")
         if any(_HOST_LIBRARY.search(m.message) for m in messages):
             return None
         if not any(m.severity == "error" for m in messages):
