@@ -8,7 +8,7 @@ from kernel_forge.devices.compilers.gpu.assembler_log import read_resources
 from kernel_forge.devices.compilers.gpu.compiler import GpuCompiler
 from kernel_forge.devices.cuda import CudaDevice
 from kernel_forge.domain.launch import CompileRequest
-from kernel_forge.domain.outcome import CompileFailed
+from kernel_forge.domain.outcome import CompileFailed, Unavailable
 from kernel_forge.domain.resources import Resources
 from kernel_forge.ports import Artifact
 
@@ -58,6 +58,41 @@ def test_an_error_at_its_range(device: CudaDevice) -> None:
     assert error.location is not None and error.location.path == "/tests/gpu.cu"
     place = error.location.range
     assert (place.start.line, place.start.column, place.end.column) == (1, 9, 16)
+
+
+@pytest.mark.parametrize("architecture", ["sm_20", "sm_999a"])
+def test_a_gpu_that_the_compiler_does_not_know_is_no_fault_of_the_code(device: CudaDevice, architecture: str) -> None:
+    made = device.compile_for(request(TEXT, "named"), architecture)
+    assert isinstance(made, Unavailable), made
+    assert "does not compile for this GPU" in made.reason
+
+
+@pytest.mark.parametrize(
+    ("defines", "value"),
+    [
+        ({"V": "min(1.f,2.f)"}, "V"),
+        ({"V(a,b)": "(a + b)"}, "V(1, 2)"),
+        ({"V": 'sizeof("a b\\"c")'}, "V"),
+        ({"A": "1", "V": "A"}, "V"),
+    ],
+)
+def test_macros_of_any_text(device: CudaDevice, defines: dict[str, str], value: str) -> None:
+    text = f"__global__ void k(float* y) {{ *y = {value}; }}\n"
+    made = device.compile_for(CompileRequest("/tests/gpu.cu", text, ("k",), defines=defines), "sm_90")
+    assert isinstance(made, Artifact), made
+
+
+@pytest.mark.parametrize("folder", ['a"b', "a\nb"])
+def test_a_path_that_no_compiler_can_read_is_told(device: CudaDevice, folder: str) -> None:
+    for path, include_dirs in ((f"/{folder}/k.cu", ()), ("/tests/k.cu", (f"/{folder}",))):
+        made = device.compile_for(CompileRequest(path, TEXT, ("named",), include_dirs=include_dirs), "sm_90")
+        assert isinstance(made, Unavailable)
+        assert "a quote or a line break" in made.reason
+
+
+def test_a_folder_that_is_no_utf_8_is_no_crash(device: CudaDevice) -> None:
+    made = device.compile_for(CompileRequest("/\udcff/k.cu", TEXT, ("named",)), "sm_90")
+    assert isinstance(made, Artifact | Unavailable)
 
 
 def test_spills_and_stack_are_read() -> None:
