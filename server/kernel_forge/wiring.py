@@ -6,7 +6,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kernel_forge.domain.errors import DeviceUnavailable
+from kernel_forge.domain.errors import DeviceUnavailable, UsageError
 from kernel_forge.ports import Device
 
 if TYPE_CHECKING:
@@ -14,9 +14,15 @@ if TYPE_CHECKING:
 
 
 def config_file() -> Path:
-    """The user's configuration: ``KERNEL_FORGE_CONFIG``, else ``kernel-forge/config.toml`` in the user's folder."""
+    """The user's configuration: ``KERNEL_FORGE_CONFIG``, else ``kernel-forge/config.toml`` in the user's folder.
+
+    Raises:
+        UsageError: the one that is named is not there.
+    """
     named = os.environ.get("KERNEL_FORGE_CONFIG")
     if named:
+        if not Path(named).exists():
+            raise UsageError(f"KERNEL_FORGE_CONFIG names {named}, which does not exist")
         return Path(named)
     root = os.environ.get("XDG_CONFIG_HOME")
     return (Path(root) if root else Path.home() / ".config") / "kernel-forge" / "config.toml"

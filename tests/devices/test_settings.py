@@ -35,6 +35,10 @@ def test_a_remote_one_and_a_second_one(tmp_path: Path) -> None:
     [
         ("[devices.lab", "config.toml"),
         ("devices = 3", "table of tables"),
+        ("[device.lab]\ngpu = 1", r"has a table device; did you mean devices"),
+        ('[devices.lab]\ncommand = ["a\\u0000b"]', "list of words"),
+        ("a = " + "[" * 5000, "config.toml"),
+        ("[devices.lab]\ngpu = " + "9" * 5000, "config.toml"),
         ("[devices]\nlab = 3", r"\[devices.lab\] must be a table"),
         ("[devices.lab]", "needs either command or gpu"),
         ('[devices.lab]\ncommand = ["a"]\ngpu = 0', "needs either command or gpu"),
@@ -52,6 +56,12 @@ def test_what_is_wrong_is_named_with_its_place(tmp_path: Path, text: str, words:
     with pytest.raises(UsageError, match=words) as caught:
         read_gpu_settings(write(tmp_path, text))
     assert str(tmp_path) in str(caught.value)
+
+
+def test_a_file_that_is_named_must_be_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KERNEL_FORGE_CONFIG", str(tmp_path / "none.toml"))
+    with pytest.raises(UsageError, match="which does not exist"):
+        wiring.config_file()
 
 
 def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:

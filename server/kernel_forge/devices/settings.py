@@ -12,6 +12,7 @@ compiler = "nvcc"                    # or "nvrtc"; default: whichever is there
 The file is the user's own, never one of a workspace: a command in it is run.
 """
 
+import difflib
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -48,6 +49,9 @@ def read_gpu_settings(file: Path) -> Mapping[str, GpuSettings]:
         raise UsageError(f"{file} cannot be read: {error.strerror or error}") from None
     except (ValueError, RecursionError) as error:  # no TOML, no UTF-8, a number of thousands of digits
         raise UsageError(f"{file}: {error}") from None
+    near = difflib.get_close_matches("devices", data.keys() - {"devices"}, 1, cutoff=0.75)
+    if near:
+        raise UsageError(f"{file} has a table {near[0]}; did you mean devices, as in [devices.lab]?")
     tables = data.get("devices", {})
     if not isinstance(tables, dict):
         raise UsageError(f"{file}: devices must be a table of tables, as in [devices.lab]")
