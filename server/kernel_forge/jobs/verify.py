@@ -1,20 +1,24 @@
 """The verify job: text -> specs -> verdicts."""
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from kernel_forge.domain.event import Report
 from kernel_forge.domain.spec import BufferArg, FunctionInit, FunctionReference, KernelSpec
+from kernel_forge.jobs.circumstances import circumstances
 from kernel_forge.jobs.compile_database import compile_options
 from kernel_forge.jobs.configurations import chosen_configuration
-from kernel_forge.jobs.requests import FileReport, VerifyRequest
+from kernel_forge.jobs.requests import Circumstances, FileReport, VerifyRequest
 from kernel_forge.ports import Device
 from kernel_forge.source import parse
 from kernel_forge.spec import read_specs
 from kernel_forge.verify import verify
 
 
-def verify_file(request: VerifyRequest, device: Device, report: Report) -> FileReport:
-    """Read the specs of the file and verify each (or the one asked for).
+def verify_file(
+    request: VerifyRequest, device: Device, report: Report, tell: Callable[[Circumstances], None] = lambda _: None
+) -> FileReport:
+    """Read the specs of the file, ``tell`` what is about to be run, and verify each (or the one asked for).
 
     Raises:
         SourceError: the text is no CUDA text at all.
@@ -25,6 +29,8 @@ def verify_file(request: VerifyRequest, device: Device, report: Report) -> FileR
     wanted = [spec for spec in reading.specs if _wanted(spec, request.kernel)]
     configurations = [chosen_configuration(spec, request.configuration) for spec in wanted]
     options = compile_options(request.path)
+    undertaken = [(spec, chosen, request.seed) for spec, chosen in zip(wanted, configurations, strict=True)]
+    tell(circumstances(request, source, device.info(), options, undertaken))
     verdicts = [
         verify(
             spec,
