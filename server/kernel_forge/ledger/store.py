@@ -22,6 +22,8 @@ _INSERT = (
     "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
 _ALL = "SELECT number, content, previous, hash, kind, path, kernel, run, key FROM entries NOT INDEXED ORDER BY number"
+# The second where SQLite's own message quotes what is not UTF-8.
+_DAMAGE = (sqlite3.DatabaseError, UnicodeDecodeError)
 
 
 def _now() -> datetime:
@@ -99,7 +101,7 @@ class SqliteLedger:
                     return replace(found, altered=tuple(_altered(connection)))
             except sqlite3.OperationalError:
                 raise  # locked, or not ours to open: that says nothing about what is in it
-            except sqlite3.DatabaseError as error:
+            except _DAMAGE as error:
                 return Audit(check((), None).anchor, BadEntry(rows.read + 1, f"cannot be read: {error}"))
 
     def settle(self) -> None:
@@ -155,7 +157,7 @@ class SqliteLedger:
     def _explained(self, verb: str) -> Iterator[None]:
         try:
             yield
-        except sqlite3.Error as error:
+        except (sqlite3.Error, UnicodeDecodeError) as error:
             raise LedgerUnavailable(f"{self.file} cannot be {verb}: {error}") from error
         except OSError as error:
             raise LedgerUnavailable(f"{self.file} cannot be {verb}: {error.strerror or error}") from error
