@@ -48,9 +48,9 @@ def subject_of(
         text = sidecar[1] if sidecar is not None else ""
     files = dict(headers)
     for path in _python(spec):
-        found = _text_of(Path(source.path).parent / path)
+        found = _read(Path(source.path).parent / path)
         if found is not None:  # else the job says what is wrong with it
-            files[found[0]] = digest_of(found[1])
+            files[found[0]] = hashlib.sha256(found[1]).hexdigest()
     return Subject(source.path, spec.kernel, digest_of(source.text), text, files)
 
 
@@ -82,11 +82,11 @@ def local_headers(text: str, path: str, include_dirs: Sequence[str]) -> dict[str
         including, within = waiting.pop()
         for name in _QUOTED.findall(within):
             for folder in (Path(including).parent, *map(Path, include_dirs)):
-                header = _text_of(folder / name)
+                header = _read(folder / name)
                 if header is not None:
                     if header[0] not in found and len(found) < MOST_HEADERS:
-                        found[header[0]] = digest_of(header[1])
-                        waiting.append(header)
+                        found[header[0]] = hashlib.sha256(header[1]).hexdigest()
+                        waiting.append((header[0], header[1].decode("utf-8", "replace")))
                     break
     return found
 
@@ -105,12 +105,12 @@ def _python(spec: KernelSpec) -> Iterator[str]:
             yield argument.init.path
 
 
-def _text_of(file: Path) -> tuple[str, str] | None:
-    """The resolved path and the text of a regular file that can be read."""
+def _read(file: Path) -> tuple[str, bytes] | None:
+    """The resolved path and the content of a regular file that can be read."""
     try:
         whole = file.resolve()
         if not whole.is_file() or whole.stat().st_size > _MOST_BYTES:
             return None
-        return str(whole), whole.read_text(encoding="utf-8", errors="surrogateescape")
+        return str(whole), whole.read_bytes()
     except (OSError, ValueError):
         return None

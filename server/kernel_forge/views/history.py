@@ -27,11 +27,11 @@ def result(record: Record) -> str:
     """``✓ passed, 22 cases (emulated)``: the mark, the outcome or the time, and what the words may claim."""
     measured = record.measurement
     if measured is not None and "seconds" in measured:
-        seconds, low, high = (float(str(measured[k])) for k in ("seconds", "low", "high"))
-        spread = 50 * (high - low) / seconds if seconds else 0.0
-        basis = str(measured["basis"])
+        seconds, low, high = (float(str(measured.get(k, measured["seconds"]))) for k in ("seconds", "low", "high"))
+        spread = f" ± {50 * (high - low) / seconds:.2g} %" if high > low and seconds else ""
+        basis = str(measured.get("basis", record.basis))
         basis = basis if basis == record.basis else f"{record.basis}: {basis}"
-        return f"✓ {duration(seconds)} ± {spread:.2g} % ({basis})"
+        return f"✓ {duration(seconds)}{spread} ({basis})"
     return f"{_mark(record)} {outcome_words(record.outcome)} ({record.basis})"
 
 
