@@ -1,6 +1,6 @@
 """What the pipeline asks of the outside world, as Protocols. Adapters live in ``devices/`` and ``ledger/``."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -157,3 +157,7 @@ class Ledger(Protocol):
     def close(self) -> None:
         """Settle and let go of what is held open; the ledger can be used again."""
         ...
+
+
+FindLedger = Callable[[str], Ledger | None]
+"""The ledger for the runs of a file (given absolute); None where none are to be recorded."""

@@ -8,7 +8,7 @@ from kernel_forge.domain.errors import UsageError
 from kernel_forge.ledger import is_recording, project_folder
 
 
-@pytest.mark.parametrize("mark", [".kernel-forge", ".git", "pyproject.toml", "compile_commands.json"])
+@pytest.mark.parametrize("mark", [".git", "pyproject.toml", "compile_commands.json"])
 def test_the_nearest_marked_folder(tmp_path: Path, mark: str) -> None:
     root = tmp_path.resolve()
     inner = root / "inner" / "src"
@@ -19,6 +19,12 @@ def test_the_nearest_marked_folder(tmp_path: Path, mark: str) -> None:
     (root / "inner" / mark).mkdir()
     assert project_folder(inner / "k.cu") == root / "inner"
     assert project_folder(inner) == root / "inner"
+
+
+def test_a_ledger_above_marks_no_project(tmp_path: Path) -> None:
+    (tmp_path / ".kernel-forge").mkdir()
+    (tmp_path / "inner").mkdir()
+    assert project_folder(tmp_path / "inner" / "k.cu") == (tmp_path / "inner").resolve()
 
 
 def test_links_are_followed(tmp_path: Path) -> None:

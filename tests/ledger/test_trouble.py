@@ -1,8 +1,9 @@
 """A disk that does not take it: one error that says where and why, and what was there stays."""
 
-import os
 import subprocess
 import sys
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -41,28 +42,28 @@ def use(project: Path, prepare: str) -> list[str]:
     return done.stdout.splitlines()
 
 
-def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
-    project = tmp_path / "project"
-    written(project_folder(project), 2)
-    for folder in (project / ".kernel-forge", project):
+@pytest.fixture
+def open_folder() -> Iterator[Path]:
+    """A folder that everybody can get to, as pytest's own are not."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name).resolve()
+        folder.chmod(0o755)
+        yield folder
+
+
+def test_a_folder_that_cannot_be_written(open_folder: Path) -> None:
+    file = written(open_folder, 2).file
+    file.chmod(0o444)
+    for folder in (file.parent, open_folder):
         folder.chmod(0o555)
-    (project / ".kernel-forge" / "ledger.sqlite").chmod(0o444)
-    if os.getuid() == 0:
-        for folder in (tmp_path, *tmp_path.parents[:2]):
-            folder.chmod(0o755)
     try:
-        seen, error = use(project, f"if os.getuid() == 0: os.setresuid({NOBODY}, {NOBODY}, {NOBODY})")
+        seen, error = use(open_folder, f"if os.getuid() == 0: os.setresuid({NOBODY}, {NOBODY}, {NOBODY})")
     finally:
-        for folder in (project, project / ".kernel-forge"):
+        for folder in (open_folder, file.parent):
             folder.chmod(0o755)
     assert seen == "[2, 1]"
     assert "ledger.sqlite cannot be written: " in error
-    assert sorted(f.name for f in (project / ".kernel-forge").iterdir()) == [".gitignore", "ledger.sqlite"]
-
-
-def project_folder(path: Path) -> Path:
-    path.mkdir()
-    return path
+    assert sorted(f.name for f in file.parent.iterdir()) == [".gitignore", "ledger.sqlite"]
 
 
 def test_no_folder_can_be_made(tmp_path: Path) -> None:

@@ -8,8 +8,7 @@ from kernel_forge import __version__
 from kernel_forge.cli.options import folder, limit, seconds, seed
 from kernel_forge.cli.output import may_be_closed, prepare_streams, warn
 from kernel_forge.domain.errors import DeviceUnavailable, InternalError, UsageError
-from kernel_forge.jobs.recording import FindLedger
-from kernel_forge.ports import Device, Ledger
+from kernel_forge.ports import Device, FindLedger, Ledger
 
 GOOD, FAILED, WRONG_USE, UNAVAILABLE, FAULT, INTERRUPTED = 0, 1, 2, 3, 70, 130
 FindDevice = Callable[[str], Device]

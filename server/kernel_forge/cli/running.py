@@ -15,8 +15,9 @@ from kernel_forge.domain.errors import DeviceUnavailable, InternalError, UsageEr
 from kernel_forge.domain.finding import Finding, Severity
 from kernel_forge.domain.text import Location, Range
 from kernel_forge.jobs.client import JobCancelled, JobClient, JobEnd, JobFailed, TimeEnd
-from kernel_forge.jobs.recording import FindLedger, Recorder
+from kernel_forge.jobs.recording import Recorder
 from kernel_forge.jobs.requests import FileReport, TimeReport, TimeRequest, VerifyRequest
+from kernel_forge.ports import FindLedger
 
 
 @overload

@@ -13,8 +13,8 @@ from kernel_forge.domain.errors import UsageError
 from kernel_forge.domain.finding import Severity
 from kernel_forge.domain.measurement import TimingPlan
 from kernel_forge.domain.outcome import Verdict
-from kernel_forge.jobs.recording import FindLedger
 from kernel_forge.jobs.requests import TimeReport, TimeRequest
+from kernel_forge.ports import FindLedger
 from kernel_forge.source import SourceFile
 from kernel_forge.spec import SpecReading
 from kernel_forge.views.console import finding_lines, verdict_lines

@@ -17,8 +17,8 @@ from kernel_forge.domain.expression import Number
 from kernel_forge.domain.finding import Finding, Severity
 from kernel_forge.domain.outcome import Passed, Unavailable, Verdict
 from kernel_forge.jobs.client import JobEnd, JobFailed
-from kernel_forge.jobs.recording import FindLedger
 from kernel_forge.jobs.requests import FileReport, VerifyRequest
+from kernel_forge.ports import FindLedger
 from kernel_forge.source import SourceFile
 from kernel_forge.spec import SpecReading
 from kernel_forge.views.console import finding_lines, verdict_lines

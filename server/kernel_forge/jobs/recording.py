@@ -23,10 +23,8 @@ from kernel_forge.jobs.requests import (
     VerifyRequest,
 )
 from kernel_forge.jobs.wire import encode
-from kernel_forge.ports import Ledger
+from kernel_forge.ports import FindLedger, Ledger
 
-FindLedger = Callable[[str], Ledger | None]
-"""The ledger for the runs of a file (given absolute); None where none are to be recorded."""
 SETTLE_SECONDS = 15.0
 MOST_TEXT = 2000
 MOST_ITEMS = 100

@@ -17,13 +17,14 @@ from pygls.lsp.server import LanguageServer
 from kernel_forge import __version__
 from kernel_forge.jobs.client import JobClient
 from kernel_forge.jobs.queue import JobQueue
-from kernel_forge.jobs.recording import FindLedger, Recorder
+from kernel_forge.jobs.recording import Recorder
 from kernel_forge.lsp.convert import LineOf, path_of
 from kernel_forge.lsp.document import Document
 from kernel_forge.lsp.encoding import Encoding
 from kernel_forge.lsp.protocol import Protocol
 from kernel_forge.lsp.settings import Settings
 from kernel_forge.lsp.structure import strict_converter
+from kernel_forge.ports import FindLedger
 
 if TYPE_CHECKING:
     from pygls.server import ServerErrors  # exists for type checkers only

@@ -6,9 +6,9 @@ import sys
 
 from pygls.exceptions import JsonRpcInvalidParams
 
-from kernel_forge.jobs.recording import FindLedger
 from kernel_forge.lsp.features import code_actions, completion, hover, lenses, lifecycle, sync, verification
 from kernel_forge.lsp.server import KernelForgeServer
+from kernel_forge.ports import FindLedger
 
 
 def create_server(find_ledger: FindLedger = lambda _: None) -> KernelForgeServer:
