@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from kernel_forge.domain.record import Generation, Kind, Selection, likeness
+from kernel_forge.domain.errors import LedgerUnavailable
+from kernel_forge.domain.record import BadEntry, Generation, Kind, Selection, likeness
 from kernel_forge.ledger import SqliteLedger
-from tests.ledger.records import PLATFORM, STARTED, record, subject, trial, written
+from tests.ledger.records import PLATFORM, STARTED, record, subject, tamper, trial, written
 
 
 @pytest.fixture
@@ -158,3 +159,24 @@ def test_reading_makes_nothing(ledger: SqliteLedger) -> None:
     assert ledger.unfinished("00") == ()
     assert ledger.audit().is_sound
     assert not ledger.file.parent.exists()
+
+
+@pytest.mark.parametrize(
+    "content",
+    ["", "[]", "{}", "[" * 100_000, '{"kind": "verify"}', "null"],
+)
+def test_content_that_is_none_of_ours(tmp_path: Path, content: str) -> None:
+    ledger = written(tmp_path, 1)
+    tamper(ledger.file, lambda c: c.execute("UPDATE entries SET content = ?", (content,)))
+    with pytest.raises(LedgerUnavailable, match="none of ours"):
+        ledger.entries(Selection())
+    assert ledger.audit().bad == BadEntry(1, "was changed: its hash does not belong to it")
+
+
+@pytest.mark.parametrize("field", ["basis", "outcome", "subject", "path", "platform", "flags", "measurement", "seed"])
+def test_fields_of_another_type(tmp_path: Path, field: str) -> None:
+    ledger = written(tmp_path, 1)
+    place = {"path": "$.subject.path", "flags": "$.platform.flags"}.get(field, f"$.{field}")
+    tamper(ledger.file, lambda c: c.execute("UPDATE entries SET content = json_set(content, ?, 1.5)", (place,)))
+    with pytest.raises(LedgerUnavailable, match="none of ours"):
+        ledger.entries(Selection())

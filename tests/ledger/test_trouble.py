@@ -26,6 +26,7 @@ ledger = SqliteLedger(Path(sys.argv[1]))
 record()
 {prepare}
 print([e.number for e in ledger.entries(Selection())], flush=True)
+ledger.settle()
 try:
     for _ in range(100_000):
         ledger.append(record(details={"much": "x" * 5000}))

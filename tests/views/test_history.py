@@ -66,6 +66,14 @@ def test_outcomes_in_words(outcome: dict[str, Json], words: str) -> None:
     assert outcome_words(outcome) == words
 
 
+def test_a_terminal_is_told_nothing() -> None:
+    """An escape sequence or a line break in a ledger that came from elsewhere."""
+    subject = Subject("\x1b[2Ja\nb.cu", "k", "00", "a\x1b[0m\n\tb")
+    assert "\\x1b[2Ja\\nb.cu:k" in line(subject=subject)
+    shown = entry_lines(replace(ENTRY, record=replace(RECORD, subject=subject)), "/l")
+    assert all(c.isprintable() or c == "\t" for text in shown for c in text)
+
+
 def test_a_trial_is_named_by_its_run() -> None:
     trial = replace(RECORD, kind=Kind.TRIAL, subject=None, platform=None, run=12)
     assert "run 12" in entry_line(replace(ENTRY, record=trial))

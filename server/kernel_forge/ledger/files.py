@@ -25,6 +25,11 @@ def ledger_file(project: Path) -> Path:
     return project / FOLDER / NAME
 
 
+def write_ahead_file(file: Path) -> Path:
+    """Where SQLite keeps what is not in the ledger's ``file`` itself yet."""
+    return file.with_name(f"{file.name}-wal")
+
+
 def make_folder(file: Path) -> None:
     """Make the folder of ``file``, with a ``.gitignore`` by which version control passes over all of it.
 
@@ -66,7 +71,7 @@ def open_for_reading(file: Path) -> sqlite3.Connection:
         connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
     except sqlite3.OperationalError:
         connection.close()
-        waiting = file.with_name(f"{NAME}-wal")
+        waiting = write_ahead_file(file)
         if os.access(file.parent, os.W_OK) or (waiting.exists() and waiting.stat().st_size > 0):
             raise
         # SQLite wants a file beside it for readers of a WAL database. Nobody can write here, so none is needed.

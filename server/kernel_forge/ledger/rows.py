@@ -5,8 +5,10 @@ an older Kernel Forge could not read asks for a new version (:mod:`kernel_forge.
 """
 
 import json
+from collections.abc import Mapping
 from dataclasses import asdict
 from datetime import UTC, datetime
+from types import NoneType
 from typing import Any, NamedTuple
 
 from kernel_forge.domain.record import Entry, Generation, Kind, Platform, Record, Subject, canonical, likeness
@@ -50,19 +52,46 @@ def column(text: str | None) -> str | None:
     return None if text is None else text.encode("utf-8", "backslashreplace").decode()
 
 
+_TEXT, _TABLE, _LIST, _MAYBE_TEXT = str, dict, list, (str, NoneType)
+_TYPES: Mapping[str, type | tuple[type, ...]] = {
+    **dict.fromkeys(("basis", "tool", "started"), _TEXT),
+    **dict.fromkeys(("outcome", "configuration", "sizes", "details"), _TABLE),
+    **dict.fromkeys(("subject", "platform", "measurement", "generation"), (dict, NoneType)),
+    **dict.fromkeys(("seed", "run"), (int, NoneType)),
+    "seconds": (int, float, NoneType),
+}
+_SUBJECT_TYPES = {**dict.fromkeys(("path", "kernel", "source", "spec"), _TEXT), "files": _TABLE}
+_PLATFORM_TYPES: Mapping[str, type | tuple[type, ...]] = {
+    **dict.fromkeys(("device", "basis", "description"), _TEXT),
+    **dict.fromkeys(("facts", "defines"), _TABLE),
+    **dict.fromkeys(("compiler", "driver"), _MAYBE_TEXT),
+    **dict.fromkeys(("include_dirs", "flags"), _LIST),
+}
+
+
+def _check(data: Mapping[str, object], types: Mapping[str, type | tuple[type, ...]]) -> None:
+    """Raise TypeError where a field is of another type: whoever can write the file can write anything into it."""
+    for name, kind in types.items():
+        if name in data and not isinstance(data[name], kind):
+            raise TypeError(f"{name} is no {kind}")
+
+
 def entry_of(number: int, content: str, previous: str, digest: str) -> Entry:
     """The entry of a row.
 
     Raises:
-        ValueError, TypeError, KeyError: the content is none of ours.
+        ValueError, TypeError, KeyError, AttributeError, RecursionError: the content is none of ours.
     """
     data: dict[str, Any] = json.loads(content)
     recorded, key = datetime.fromisoformat(data.pop("recorded")), data.pop("key")
+    _check(data, _TYPES)
     data["kind"] = Kind(data["kind"])
     data["started"] = datetime.fromisoformat(data["started"])
     if data["subject"] is not None:
+        _check(data["subject"], _SUBJECT_TYPES)
         data["subject"] = Subject(**data["subject"])
     if data["platform"] is not None:
+        _check(data["platform"], _PLATFORM_TYPES)
         lists = {name: tuple(data["platform"][name]) for name in ("include_dirs", "flags")}
         data["platform"] = Platform(**{**data["platform"], **lists})
     if data["generation"] is not None:

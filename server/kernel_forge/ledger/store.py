@@ -12,7 +12,13 @@ from pathlib import Path
 from kernel_forge.domain.errors import LedgerUnavailable
 from kernel_forge.domain.record import Anchor, Audit, BadEntry, Entry, Kind, Record, Selection, Subject
 from kernel_forge.ledger.chain import GENESIS, Row, check, digest
-from kernel_forge.ledger.files import ledger_file, make_folder, open_for_reading, open_for_writing
+from kernel_forge.ledger.files import (
+    ledger_file,
+    make_folder,
+    open_for_reading,
+    open_for_writing,
+    write_ahead_file,
+)
 from kernel_forge.ledger.queries import FIELDS, statement
 from kernel_forge.ledger.rows import Lookup, content_of, entry_of, lookup_of
 from kernel_forge.ledger.schema import TRIGGERS, triggers, version_of
@@ -107,7 +113,8 @@ class SqliteLedger:
     def settle(self) -> None:
         """Have everything that was written on the disk itself, where it outlives a power failure too."""
         with self._lock, self._explained("written"):
-            if self.file.exists():
+            waiting = write_ahead_file(self.file)
+            if waiting.exists() and waiting.stat().st_size > 0:
                 self._for_writing().execute("PRAGMA wal_checkpoint(FULL)").fetchall()
 
     def close(self) -> None:
@@ -123,7 +130,7 @@ class SqliteLedger:
                 rows = connection.execute(query, values).fetchall()
             try:
                 return tuple(entry_of(*row) for row in rows)
-            except (ValueError, TypeError, KeyError) as error:
+            except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
                 raise LedgerUnavailable(f"{self.file} has an entry that is none of ours ({error})") from None
 
     def _for_writing(self) -> sqlite3.Connection:

@@ -20,14 +20,15 @@ def entry_line(entry: Entry, of_run: Entry | None = None) -> str:
     name = f"{subject.path}:{subject.kernel}" if subject is not None else f"run {record.run}"
     rest = " ".join(f"{k}={v}" for k, v in (*record.sizes.items(), *record.configuration.items()))
     parts = [f"{entry.number:>4}", _minute(record.started), f"{record.kind.value:<8}", name, result(record), rest]
-    return "  ".join(parts).rstrip()
+    return _printable("  ".join(parts).rstrip())
 
 
 def result(record: Record) -> str:
     """``✓ passed, 22 cases (emulated)``: the mark, the outcome or the time, and what the words may claim."""
     measured = record.measurement
-    if measured is not None and "seconds" in measured:
-        seconds, low, high = (float(str(measured.get(k, measured["seconds"]))) for k in ("seconds", "low", "high"))
+    seconds, low, high = (None if measured is None else _number(measured.get(k)) for k in ("seconds", "low", "high"))
+    if measured is not None and seconds is not None:
+        low, high = (seconds if low is None else low), (seconds if high is None else high)
         spread = f" ± {50 * (high - low) / seconds:.2g} %" if high > low and seconds else ""
         basis = str(measured.get("basis", record.basis))
         basis = basis if basis == record.basis else f"{record.basis}: {basis}"
@@ -94,7 +95,7 @@ def entry_lines(entry: Entry, place: str) -> list[str]:
     if subject is not None and subject.spec:
         lines.append("  spec")
         lines.extend(f"    {line}" for line in subject.spec.splitlines())
-    return lines
+    return [_printable(line) for line in lines]
 
 
 def entry_json(entry: Entry) -> dict[str, Any]:
@@ -131,6 +132,15 @@ def _mark(record: Record) -> str:
     if name in ("Passed", "Timed") or record.kind in (Kind.TUNE, Kind.TUNE_END):
         return "✓"
     return "?" if name in ("Unavailable", "JobFailed") else "✗"
+
+
+def _number(value: object) -> float | None:
+    return float(value) if isinstance(value, int | float) else None
+
+
+def _printable(line: str) -> str:
+    """``line`` without what a terminal would act on; the ledger may have come with a project from anywhere."""
+    return "".join(c if c.isprintable() or c == "\t" else c.encode("unicode_escape").decode() for c in line)
 
 
 def _minute(moment: datetime) -> str:
