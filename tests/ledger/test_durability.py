@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from kernel_forge.domain.record import Selection
@@ -65,10 +66,15 @@ def test_processes_that_begin_a_ledger_at_once(tmp_path: Path) -> None:
     for process in processes:
         go(process)
     numbers = []
-    for process in processes:
-        out, _ = process.communicate(timeout=60)
-        assert process.returncode == 0
-        numbers += [int(line) for line in out.split()]
+    try:
+        for process in processes:
+            out, _ = process.communicate(timeout=60)
+            assert process.returncode == 0
+            numbers += [int(line) for line in out.split()]
+    finally:
+        for process in processes:
+            process.kill()
+            process.communicate()
     assert sorted(numbers) == list(range(1, 101))
     ledger = SqliteLedger(tmp_path.resolve())
     assert ledger.audit().is_sound
@@ -91,3 +97,23 @@ def test_threads_of_one_process(tmp_path: Path) -> None:
         thread.join()
     assert ledger.audit().anchor.count == 100
     assert ledger.audit().is_sound
+
+
+def test_many_begin_a_ledger_at_once(tmp_path: Path) -> None:
+    """The folder, the file, its mode and its tables are each made by one of them, whichever comes first."""
+    for number in range(20):
+        project = (tmp_path / str(number)).resolve()
+        project.mkdir()
+        together = threading.Barrier(4)
+
+        def begin(project: Path = project, together: threading.Barrier = together) -> int:
+            ledger = SqliteLedger(project)  # each has its own connection, as another process would
+            together.wait()
+            made = ledger.append(record()).number
+            ledger.close()
+            return made
+
+        with ThreadPoolExecutor(4) as pool:
+            made = [pool.submit(begin) for _ in range(4)]
+            assert sorted(m.result() for m in made) == [1, 2, 3, 4]
+        assert SqliteLedger(project).audit().is_sound

@@ -36,8 +36,7 @@ def make_folder(file: Path) -> None:
     Raises:
         OSError: as from the system.
     """
-    if not file.parent.is_dir():
-        file.parent.mkdir()
+    file.parent.mkdir(exist_ok=True)
     if not file.exists():
         with contextlib.suppress(FileExistsError), (file.parent / ".gitignore").open("x", encoding="utf-8") as ignore:
             ignore.write("# Kernel Forge keeps what it knows of this machine's runs here.\n*\n")

@@ -53,7 +53,8 @@ def make_ready(connection: sqlite3.Connection, place: str) -> None:
             _advance(connection, version_of(connection, place))  # another process may have been faster
             connection.execute("COMMIT")
         except BaseException:
-            connection.execute("ROLLBACK")
+            if connection.in_transaction:  # a full disk ends it by itself
+                connection.execute("ROLLBACK")
             raise
     if triggers(connection) != TRIGGERS:
         raise LedgerUnavailable(f"{place} has been altered and takes no more entries; kernel-forge audit says more")
@@ -76,9 +77,7 @@ def version_of(connection: sqlite3.Connection, place: str) -> int:
     Raises:
         LedgerUnavailable: it is no ledger, or of a newer version.
     """
-    version = int(_value(connection, "PRAGMA user_version"))
-    application = int(_value(connection, "PRAGMA application_id"))
-    tables = int(_value(connection, "SELECT count(*) FROM sqlite_master"))
+    version, application, tables = _facts(connection)
     if application != APPLICATION and (version or application or tables):
         raise LedgerUnavailable(f"{place} is no ledger of Kernel Forge; move it away")
     if version > VERSION:
@@ -93,6 +92,20 @@ def triggers(connection: sqlite3.Connection) -> dict[str, str]:
     return dict(connection.execute("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'").fetchall())
 
 
-def _value(connection: sqlite3.Connection, statement: str) -> str:
+def _facts(connection: sqlite3.Connection) -> tuple[int, int, int]:
+    """Version, application and number of tables, all of one moment: another process may be making the ledger."""
+    own = not connection.in_transaction
+    if own:
+        connection.execute("BEGIN")
+    try:
+        # The table first: it is what begins a transaction's view of the file.
+        tables = _value(connection, "SELECT count(*) FROM sqlite_master")
+        return _value(connection, "PRAGMA user_version"), _value(connection, "PRAGMA application_id"), tables
+    finally:
+        if own and connection.in_transaction:
+            connection.execute("ROLLBACK")
+
+
+def _value(connection: sqlite3.Connection, statement: str) -> int:
     (value,) = connection.execute(statement).fetchone()
-    return str(value)
+    return int(value)
