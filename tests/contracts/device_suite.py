@@ -136,6 +136,43 @@ class DeviceSuite:
         assert isinstance(outcome, Ran)
         assert np.array_equal(outcome.contents["y"], 2 * x[::-1] + 5)
 
+    @pytest.mark.parametrize("schedule", Schedule)
+    def test_streams_run_beside_each_other_between_launches_of_the_default_stream(
+        self, device: Device, schedule: Schedule
+    ) -> None:
+        text = (
+            "__global__ void twice(float* v) { v[threadIdx.x] *= 2; }\n"
+            "__global__ void more(float* v) { v[threadIdx.x] += 1; }\n"
+            "__global__ void sum(float* a, const float* b) { a[threadIdx.x] += b[threadIdx.x]; }\n"
+        )
+        v = np.arange(32, dtype=np.float32)
+        buffers = (Buffer("a", F32, 128, v), Buffer("b", F32, 128, v))
+        launches = [
+            *(launch(k, ref(b), stream=b) for k, b in [("twice", "a"), ("more", "b"), ("more", "a"), ("twice", "b")]),
+            launch("sum", ref("a"), ref("b")),
+            launch("twice", ref("b"), stream="a"),
+            launch("more", ref("a"), stream="b"),
+        ]
+        made = compiled(device, text, "twice", "more", "sum")
+        outcome = device.run(made, RunRequest(buffers, tuple(launches), schedule=schedule, schedule_seed=5))
+        assert isinstance(outcome, Ran)
+        # By hand: a = 2v + 1, b = 2(v + 1), then a += b, b doubled, a one more.
+        assert np.array_equal(outcome.contents["a"], 4 * v + 4)
+        assert np.array_equal(outcome.contents["b"], 4 * v + 4)
+
+    def test_shared_memory_holds_poison_that_differs_from_run_to_run(self, device: Device) -> None:
+        text = (
+            "__global__ void k(const float* x, float* y, int n) { __shared__ float s[512];\n"
+            "  if (n < 0) s[threadIdx.x] = x[0];\n  y[threadIdx.x] = s[threadIdx.x + 300]; }"
+        )
+        seen = []
+        for seed in (0, 1):
+            outcome = run(device, text, n=64, poison_seed=seed)
+            assert isinstance(outcome, Ran)
+            seen.append(outcome.contents["y"])
+        assert np.isnan(seen[0]).all()
+        assert (np.abs(seen[1]) > 1e5).all()
+
     def test_what_is_not_written_keeps_its_poison(self, device: Device) -> None:
         outcome = run(device, body("if (i < n - 1) y[i] = x[i];"), poison_seed=7)
         assert isinstance(outcome, Ran)
@@ -182,7 +219,7 @@ class DeviceSuite:
         assert outcome.locations
 
     def test_an_endless_loop_ends_at_its_line(self, device: Device) -> None:
-        outcome = run(device, body("while (true) y[0] = x[0];"), time_limit=0.5)
+        outcome = run(device, body("while (true) y[0] = x[0];"), time_limit=2.0)
         assert isinstance(outcome, TimedOut)
         if not device.info().has_places:
             return

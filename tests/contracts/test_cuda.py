@@ -20,9 +20,11 @@ from kernel_forge.domain.outcome import (
     TimedOut,
     Unavailable,
 )
+from kernel_forge.domain.texture import Filter, Memory, Sampling, Texture
 from kernel_forge.ports import Trial
 from kernel_forge.source import parse
 from tests.contracts.device_suite import DeviceSuite, body, compiled, launch, ref, run
+from tests.contracts.texture_suite import TextureSuite
 
 pytestmark = pytest.mark.gpu
 COPY = body("if (i < n) y[i] = x[i];")
@@ -37,6 +39,47 @@ def device(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CudaDevice]:
         pytest.skip(f"no GPU: {made.info().unavailable}")
     yield made
     made.close()
+
+
+class TestCudaTextures(TextureSuite):
+    """See :class:`TextureSuite`."""
+
+    def test_a_texture_is_timed(self, device: CudaDevice) -> None:
+        text = (
+            "__global__ void k(cudaTextureObject_t t, float* y, int n) {\n"
+            "  int x = blockIdx.x * 32 + threadIdx.x;\n"
+            "  for (int i = 0; i < n; ++i) y[i * n + x] = tex2D<float>(t, x + 0.5f, i + 0.5f); }\n"
+        )
+        n = 1024
+        texels = np.arange(n * n, dtype=np.float32)
+        texture = Texture((n, n), 1, Sampling(Filter.LINEAR))
+        buffers = (
+            Buffer("t", DType.FLOAT32, texels.nbytes, texels, writable=False, texture=texture),
+            Buffer("y", DType.FLOAT32, texels.nbytes),
+        )
+        request = RunRequest(buffers, (launch("k", ref("t"), ref("y"), Scalar(DType.INT32, n), grid=n // 32),))
+        timings = device.time([Trial(compiled(device, text), request)], TimingPlan(budget=0.5))
+        assert not isinstance(timings, Unavailable), timings
+        timed = timings.results[0]
+        assert isinstance(timed, Timed), timed
+        assert np.array_equal(timed.contents["y"], texels)
+
+    def test_a_sanitizer_finds_nothing_in_fetches(self, device: CudaDevice) -> None:
+        if device.info().sanitizer is not None:
+            pytest.skip(str(device.info().sanitizer))
+        text = (
+            "__global__ void k(cudaTextureObject_t t, cudaTextureObject_t m, float* y) {\n"
+            "  y[threadIdx.x] = tex1D<float>(t, threadIdx.x + 0.5f) + tex1Dfetch<float>(m, threadIdx.x); }\n"
+        )
+        x = np.ones(32, np.float32)
+        linear = Texture((32,), 1, Sampling(memory=Memory.LINEAR))
+        buffers = (
+            Buffer("t", DType.FLOAT32, 128, x, writable=False, texture=Texture((32,))),
+            Buffer("m", DType.FLOAT32, 128, x, writable=False, texture=linear),
+            Buffer("y", DType.FLOAT32, 128),
+        )
+        request = RunRequest(buffers, (launch("k", ref("t"), ref("m"), ref("y")),), time_limit=60.0)
+        assert device.sanitize(compiled(device, text), request) == ()
 
 
 class TestCuda(DeviceSuite):

@@ -13,6 +13,7 @@ from kernel_forge.domain.outcome import CompileFailed
 from kernel_forge.ports import Device
 from kernel_forge.source import parse
 from tests.contracts.device_suite import DeviceSuite, body, run
+from tests.contracts.texture_suite import TextureSuite
 
 
 @pytest.fixture(scope="module")
@@ -27,6 +28,10 @@ class TestEmulator(DeviceSuite):
         run(device, body("while (true) y[0] = x[0];"), time_limit=0.3)
         left = [p.name for p in Path("/dev/shm").glob(f"kernel-forge-run-{os.getpid()}-*")]
         assert left == []
+
+
+class TestEmulatedTextures(TextureSuite):
+    """See :class:`TextureSuite`."""
 
 
 def test_folders_of_killed_processes_are_swept(tmp_path: Path) -> None:

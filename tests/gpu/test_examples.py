@@ -10,10 +10,12 @@ import pytest
 
 from kernel_forge import wiring
 from kernel_forge.devices.cuda import CudaDevice
+from kernel_forge.domain.hardware import HardwareLimits
 from kernel_forge.domain.outcome import Passed
 from kernel_forge.jobs.requests import VerifyRequest
 from kernel_forge.jobs.verify import verify_file
-from kernel_forge.perf import MultiprocessorLimits, occupancy
+from kernel_forge.knowledge import known_capabilities, limits_of
+from kernel_forge.perf import occupancy
 
 pytestmark = pytest.mark.gpu
 KERNELS = Path(__file__).resolve().parent.parent / "kernels"
@@ -118,7 +120,7 @@ def test_occupancy_is_what_the_driver_says(gpu: CudaDevice, tmp_path: Path) -> N
     from kernel_forge.domain.launch import CompileRequest
     from kernel_forge.ports import Artifact
 
-    limits = MultiprocessorLimits.from_facts(gpu.facts())
+    limits = HardwareLimits.from_facts(gpu.facts())
     shapes = [(32, 0), (33, 0), (64, 5000), (128, 30_000), (256, 100_000), (512, 0), (1000, 1), (1024, 220_000)]
     for bound in (0, 32, 64, 100):
         locals_ = " ".join(f"float v{i} = x[i + {i}];" for i in range(bound))
@@ -142,3 +144,10 @@ def test_occupancy_is_what_the_driver_says(gpu: CudaDevice, tmp_path: Path) -> N
         assert made.resources["k"].registers == registers
         ours = [occupancy(limits, threads, registers, shared).blocks for threads, shared in shapes]
         assert ours == blocks, (registers, shapes)
+
+
+def test_the_hardware_table_is_what_the_driver_says(gpu: CudaDevice) -> None:
+    said = HardwareLimits.from_facts(gpu.facts())
+    if said.capability not in known_capabilities():
+        pytest.skip(f"the table does not have {said.capability}")
+    assert limits_of(said.capability) == said

@@ -56,7 +56,15 @@ def test_arguments_and_response_files(tmp_path: Path) -> None:
 
 def test_a_file_that_is_not_in_it_has_no_options(tmp_path: Path) -> None:
     project(tmp_path, "nvcc -DN=4")
-    assert compile_options(str(tmp_path / "src" / "new.cu")) == CompileOptions()
+    made = compile_options(str(tmp_path / "src" / "new.cu"))
+    assert (made.include_dirs, made.defines, made.flags, made.source) == ((), {}, (), None)
+    assert made.note is not None and "has no entry for new.cu" in made.note
+
+
+def test_an_include_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
+    made = compile_options(str(project(tmp_path, "nvcc -I../incl -DN=4")))
+    assert made.note is not None
+    assert "language standard are those of" in made.note and f"{tmp_path}/incl of" in made.note
 
 
 def test_the_search_ends_at_the_repository(tmp_path: Path) -> None:
@@ -72,7 +80,9 @@ def test_what_is_no_database_is_no_trouble(tmp_path: Path, text: str) -> None:
     (tmp_path / "compile_commands.json").write_text(text)
     made = compile_options(str(file))
     assert made.defines == {}
-    assert (made.problem is None) == (text[:1] in ("[", "{") and text not in ("{", "[" * 100_000))
+    assert made.problem is not None
+    readable = text in ('{"a": 1}', "[3, null, {}]", '[{"file": 3}]')
+    assert ("has no entry" if readable else "cannot be read") in made.problem
 
 
 def test_a_kernel_that_needs_its_build_is_verified(tmp_path: Path) -> None:

@@ -177,7 +177,7 @@ async def recorded(tmp_path: Path, then: str, limit: float = 10.0, cancel: bool 
     return [entry.record for entry in ledger.entries(Selection())]
 
 
-async def test_a_crash_and_a_time_limit_are_runs(tmp_path: Path) -> None:
+async def test_a_crash_is_a_run(tmp_path: Path) -> None:
     (record,) = await recorded(tmp_path, "os._exit(3)")
     assert record.outcome["kind"] == "crashed"
 
@@ -189,6 +189,11 @@ async def test_a_time_limit_is_a_run(tmp_path: Path) -> None:
 
 async def test_what_was_cancelled_is_no_run(tmp_path: Path) -> None:
     assert await recorded(tmp_path, "sys.stdin.read()", cancel=True) == []
+
+
+async def test_wrong_use_is_no_run(tmp_path: Path) -> None:
+    failed = '{"type": "Failed", "number": number, "kind": "usage", "message": "no size m"}'
+    assert await recorded(tmp_path, f"print(json.dumps({failed}), flush=True)") == []
 
 
 async def test_what_fails_before_it_is_known_what_to_run_is_none(tmp_path: Path) -> None:

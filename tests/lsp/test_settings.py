@@ -18,6 +18,15 @@ def test_a_wrong_entry_keeps_its_old_value_and_is_named() -> None:
     assert problems == ("kernelForge.timeLimit: -1 is not a number of seconds above 0 and up to 86400",)
 
 
+def test_compiler_flags_are_a_list() -> None:
+    settings, problems = read_settings({"compilerFlags": ["-use_fast_math"]}, Settings())
+    assert (settings, problems) == (Settings(compiler_flags=("-use_fast_math",)), ())
+    settings, problems = read_settings({"compilerFlags": "-use_fast_math"}, Settings())
+    assert settings == Settings() and problems == (
+        "kernelForge.compilerFlags: '-use_fast_math' is not a list of flags",
+    )
+
+
 def test_entries_of_others_are_left_alone() -> None:
     assert read_settings({"interpreter": ["python3"]}, Settings()) == (Settings(), ())
 

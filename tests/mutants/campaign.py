@@ -11,10 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kernel_forge import wiring
+from kernel_forge.domain.event import Report
 from kernel_forge.domain.outcome import Passed, Unavailable, Verdict
 from kernel_forge.domain.text import Range
 from kernel_forge.jobs.requests import VerifyRequest
 from kernel_forge.jobs.verify import verify_file
+from kernel_forge.ports import Device
 from kernel_forge.views.findings import findings_of
 from kernel_forge.views.words import problem
 from tests.mutants.catalogue import MUTANTS, Mutant
@@ -61,6 +63,11 @@ class Way:
     seed: int | None
     sanitize: bool
 
+    @property
+    def devices(self) -> tuple[Device, Report, Device]:
+        """The last arguments of ``verify_file``."""
+        return wiring.device(self.device), lambda _: None, wiring.device("emulator")
+
 
 def request(file: str, text: str, kernel: str | None, way: Way) -> VerifyRequest:
     """A verify request for a text under the name of an example."""
@@ -75,7 +82,7 @@ def run_mutant(work: tuple[Mutant, Way]) -> Result:
     mutant, way = work
     start = time.monotonic()
     text, line = mutated(mutant)
-    report = verify_file(request(mutant.file, text, mutant.kernel, way), wiring.device(way.device), lambda _: None)
+    report = verify_file(request(mutant.file, text, mutant.kernel, way), *way.devices)
     seconds = time.monotonic() - start
     if not report.verdicts:
         return Result(mutant, mutant.kernel, "not run", str([p.message for p in report.problems]), None, seconds)
@@ -100,7 +107,7 @@ def run_original(work: tuple[str, Way]) -> list[Result]:
     file, way = work
     start = time.monotonic()
     text = (KERNELS / file).read_text(encoding="utf-8")
-    report = verify_file(request(file, text, None, way), wiring.device(way.device), lambda _: None)
+    report = verify_file(request(file, text, None, way), *way.devices)
     seconds = time.monotonic() - start
     results = []
     for verdict in report.verdicts:

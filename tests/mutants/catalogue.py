@@ -200,6 +200,14 @@ MUTANTS: list[Mutant] = [
         ("lost update", "    if (seen == old) break;\n", "    break;\n"),
     ),
     *_of(
+        "moments.cu",
+        "combine",
+        ("streams that do not wait", '// grid = "cdiv(rows, 64)"', '// stream = "third"\n// grid = "cdiv(rows, 64)"'),
+        ("wrong value", "squares[row] / columns - m * m", "squares[row] / columns - m"),
+        ("missing term", "int offset = 16;", "int offset = 8;"),
+        ("off-by-one", "c < columns; c += 32) total += x[row * columns + c];", "c < columns - 1; c += 32) total += x[row * columns + c];"),
+    ),
+    *_of(
         "jacobi.cu",
         "jacobi",
         ("dropped grid barrier", "    grid.sync();\n", ""),
@@ -214,6 +222,20 @@ MUTANTS: list[Mutant] = [
         ("off-by-one", "if (z < nz - 1) sum", "if (z < nz - 2) sum"),
         ("swapped index", "int plane = ny * nx, i = z * plane + y * nx + x;", "int plane = ny * nx, i = z * plane + x * ny + y;"),
         ("int overflow in an index", "int plane = ny * nx, i = z", "signed char plane = ny * nx; int i = z"),
+    ),
+    *_of(
+        "rotate.cu",
+        "rotate",
+        ("missing half texel", "float x = column + 0.5f", "float x = column"),
+        ("wrong sign", "cosine * y - sine * x", "cosine * y + sine * x"),
+        ("swapped coordinates", "tex2D<float>(image, u, v)", "tex2D<float>(image, v, u)"),
+        ("missing bounds check", "if (column >= width || row >= height) return;", "if (row >= height) return;"),
+    ),
+    *_of(
+        "rotate.cu",
+        "colour",
+        ("off-by-one", "tex1Dfetch<float4>(palette, pixels[i]);", "tex1Dfetch<float4>(palette, pixels[i] + 1);"),
+        ("output not fully written", "if (i < n) out[i]", "if (i < n - 1) out[i]"),
     ),
     *_of(
         "cross_entropy.cu",

@@ -5,10 +5,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kernel_forge.perf import MultiprocessorLimits, occupancy
+from kernel_forge.domain.hardware import HardwareLimits
+from kernel_forge.knowledge import limits_of
+from kernel_forge.perf import occupancy
 
-H100 = MultiprocessorLimits((9, 0), 2048, 32, 65536, 233472)
-V100 = MultiprocessorLimits((7, 0), 2048, 32, 65536, 98304)
+H100, V100 = limits_of((9, 0)), limits_of((7, 0))
 
 
 @pytest.mark.parametrize(
@@ -41,8 +42,11 @@ def test_limits_come_from_facts() -> None:
         "max_blocks_per_multiprocessor": "32",
         "registers_per_multiprocessor": 65536,
         "shared_bytes_per_multiprocessor": 233472,
+        "max_threads_per_block": 1024,
+        "registers_per_block": 65536,
+        "shared_bytes_per_block_opt_in": 232448,
     }
-    assert MultiprocessorLimits.from_facts(facts) == H100
+    assert HardwareLimits.from_facts(facts) == H100
 
 
 @given(st.integers(1, 1024), st.integers(1, 255), st.integers(0, 227 * 1024))

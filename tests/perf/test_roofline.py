@@ -37,4 +37,5 @@ def test_a_product_at_a_third_of_the_arithmetic() -> None:
 def test_without_a_count_or_a_peak_only_memory_is_told(operations: int | None, kind: str) -> None:
     made = attained(1e-3, 4_000_000_000, operations, kind, PEAKS)
     assert (made.operations_per_second, made.arithmetic_share, made.arithmetic) == (None, None, None)
-    assert made.share == pytest.approx(1.0)
+    assert (made.bound, made.share) == (None, None)
+    assert made.bandwidth_share == pytest.approx(1.0)

@@ -124,7 +124,7 @@ def test_aliases_in_the_file(before: str, dtype: DType | None) -> None:
         ("float &p", "reference"),
         ("float (&p)[3]", "reference to an array"),
         ("void (*p)(int)", "function pointer"),
-        ("cudaTextureObject_t p", "texture"),
+        ("cudaTextureObject_t *p", "texture"),
         ("cudaSurfaceObject_t p", "surface"),
         ("void *p", "void"),
         ("float4 p", "4 lanes"),

@@ -26,6 +26,15 @@ def test_a_case() -> None:
     assert found.count("x") == 100
 
 
+def test_a_launch_has_its_stream_and_none_of_its_own_accord() -> None:
+    found = bind(spec_of(source(GOOD.replace("block = 32", 'block = 32, stream = "side"'))), {"n": 100}, {})
+    assert isinstance(found, BoundCase)
+    assert found.launches[0].stream == "side"
+    plain = bind(SPEC, {"n": 100}, {})
+    assert isinstance(plain, BoundCase)
+    assert plain.launches[0].stream is None
+
+
 def test_a_size_of_zero_leaves_the_launch_out() -> None:
     found = bind(SPEC, {"n": 0}, {})
     assert isinstance(found, BoundCase)

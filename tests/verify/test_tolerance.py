@@ -1,5 +1,7 @@
 """The derived tolerance, seen from outside."""
 
+from collections.abc import Mapping
+
 import numpy as np
 import pytest
 
@@ -31,6 +33,13 @@ def tolerance_of(contract: tuple[str, str], sizes: dict[str, int], kind: str = "
     )["y"].error
 
 
+def inputs_of(contract: tuple[str, str], sizes: dict[str, int], kind: str, seed: int = 1) -> Mapping[str, Array]:
+    spec, _ = read(*contract)
+    bound = bind(spec, sizes, {})
+    assert not isinstance(bound, Finding)
+    return make_inputs(spec, bound, kind, seed, Evaluator.of(spec).load)
+
+
 def test_it_grows_with_the_number_of_terms_but_not_relative_to_the_last_term() -> None:
     contract = (kernels.SUM[0], kernels.SUM[1] % 10)
     made = [float(tolerance_of(contract, {"n": n})[0]) for n in (10, 100, 1000, 10_000, 100_000)]
@@ -51,6 +60,28 @@ def test_it_is_tight_for_one_operation() -> None:
         scale = np.median(spec_inputs)
         largest = {"centred": 20, "large": 2e5, "tiny": 2e-8, "spikes": 20}[kind]
         assert 0 < scale < 40 * u * largest
+
+
+@pytest.mark.parametrize("kind", ["centred", "large", "tiny"])
+def test_products_that_a_compiler_fuses_need_not_cancel(kind: str) -> None:
+    """``fmaf(x, x, -(x * x))`` is the rounding of ``x * x``: what nvcc makes of a variance of one element."""
+    contract = ("const float* x, float* y, int n", SQUARES)
+    x = inputs_of(contract, {"n": 200}, kind)["x"]
+    exact = x.astype(np.float64) ** 2  # 48 bits: exact in float64
+    fused = np.abs(exact - (x * x).astype(np.float64))
+    allowed = tolerance_of(contract, {"n": 200}, kind)
+    normal = exact > 1e-30  # below, x * x has fewer bits
+    assert (fused <= allowed)[normal].all()
+    assert (allowed <= 16 * 2.0**-24 * exact)[normal].all()
+
+
+SQUARES = """
+reference = { y = "x * x - x ** 2" }
+cases = [{ n = 10 }]
+[args]
+x = { shape = ["n"] }
+y = { shape = ["n"], role = "out" }
+"""
 
 
 def test_it_is_repeatable() -> None:

@@ -10,7 +10,7 @@ from kernel_forge.domain.performance import Attained, Counters, KernelTiming, Oc
 from kernel_forge.views.timing import duration, rate, timing_json, timing_lines
 
 MADE = Measurement(1.25e-5, 1.24e-5, 1.27e-5, 40, 80, "graph", False, "measured on a test")
-TIMING = KernelTiming("k", "/k.cu", {"n": 1000}, {"n": 1000}, {"BLOCK": 128}, MADE, 1.001, "cuda")
+TIMING = KernelTiming("k", "/k.cu", {"n": 1000}, {"n": 1000}, {"BLOCK": 128}, MADE, 1.001, "cuda", result_checked=True)
 
 
 @pytest.mark.parametrize(
@@ -35,6 +35,19 @@ def test_the_basis_and_the_interval_stand_in_the_first_line() -> None:
     assert not any("note" in line or "checked" in line for line in lines)
 
 
+def test_what_is_not_known_is_said() -> None:
+    text = "\n".join(timing_lines(replace(TIMING, drift=None, result_checked=False, notes=("as compiled",))))
+    assert "whether the clocks were steady is not known" in text
+    assert "the result of the timed launches was not compared" in text
+    assert "note: as compiled" in text
+
+
+def test_without_operations_there_is_no_roof() -> None:
+    rates = Attained(2e12, 0.5, None, None, None, None, None)
+    timing = replace(TIMING, attained=rates, peaks=Peaks(4e12, {}, "measured on a test"))
+    assert not any("roof" in line for line in timing_lines(timing))
+
+
 def test_what_a_reader_must_know_is_noted() -> None:
     odd = replace(
         TIMING,
@@ -56,7 +69,7 @@ def test_rates_occupancy_and_counters() -> None:
         occupancy=Occupancy(6, 48, 0.75, "registers"),
         peaks=Peaks(4e12, {"float32": 60e12}, "measured on a test"),
         attained=Attained(2e12, 0.5, 6e12, 0.1, "float32", "memory", 0.5),
-        counters=(Counters("k", 12500, 2**20, 2**21, 50, 10, 70, 33, 4, 100, 31.5),),
+        counters=(Counters("k", 12500, 2**20, 2**21, 50, 10, 70, 33, 4, None, 31.5),),
     )
     text = "\n".join(timing_lines(full))
     assert "2 TB/s of what must move, 50 % of the copy bandwidth (4 TB/s, measured on a test)" in text
@@ -64,6 +77,7 @@ def test_rates_occupancy_and_counters() -> None:
     assert "50 % of the memory roof" in text
     assert "75 % (6 blocks per multiprocessor, limited by registers)" in text
     assert "1 MiB read, 2 MiB written" in text
+    assert "loads use ? % of their sectors" in text
     assert "31.5 of 32 lanes active" in text
     data = json.loads(json.dumps(timing_json(full)))
     assert data["measurement"]["basis"] == "measured on a test"

@@ -111,7 +111,12 @@ def _address(text: str) -> tuple[str, int]:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="kernel-forge", description="Verify CUDA kernels against their spec.")
+    parser = argparse.ArgumentParser(
+        prog="kernel-forge",
+        description="Verify CUDA kernels against their spec.",
+        epilog="kernel-forge worker --gpu N serves a GPU of this machine on standard input and output: name such a "
+        "command in the configuration to reach it from elsewhere (README, A GPU).",
+    )
     parser.add_argument("--version", action="version", version=f"kernel-forge {__version__}")
     commands = parser.add_subparsers(dest="command", required=True)
     verify = commands.add_parser("verify", help="differential verification of the kernels of a file")
@@ -120,7 +125,7 @@ def _parser() -> argparse.ArgumentParser:
         "--sanitize", action="store_true", help="also run a few cases under compute-sanitizer (on a GPU)"
     )
     verify.add_argument("--quiet", action="store_true", help="print failures only")
-    time = commands.add_parser("time", help="how long the kernels of a file take, checked at the case first")
+    time = commands.add_parser("time", help="how long the kernels of a file take on a GPU, checked at the case first")
     _add_job_options(time, device="cuda")
     time.add_argument("--size", action="append", default=[], metavar="NAME=VALUE", help="instead of the first case's")
     time.add_argument("--budget", type=seconds, default=2.0, metavar="S", help="seconds of measuring for one kernel")
@@ -154,7 +159,7 @@ def _add_ledger_commands(commands: "argparse._SubParsersAction[argparse.Argument
 def _add_job_options(parser: argparse.ArgumentParser, device: str) -> None:
     """What every command that runs kernels takes; ``device`` is the default one."""
     parser.add_argument("targets", nargs="+", metavar="FILE[:KERNEL]", help="a .cu file, one kernel of it, or a folder")
-    parser.add_argument("--device", default=device, help="where to run (see `kernel-forge devices`)")
+    parser.add_argument("--device", default=device, help=f"where to run (default {device}; see `kernel-forge devices`)")
     parser.add_argument("--seed", type=seed, help="repeat the inputs and orders that this seed gave")
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="value of a tunable")
     parser.add_argument("--time-limit", type=seconds, default=120.0, metavar="S", help="seconds for one kernel")
@@ -162,4 +167,7 @@ def _add_job_options(parser: argparse.ArgumentParser, device: str) -> None:
         "-I", dest="include", type=folder, action="append", default=[], metavar="DIR", help="folder for #include"
     )
     parser.add_argument("-D", dest="define", action="append", default=[], metavar="NAME[=VALUE]", help="macro")
+    parser.add_argument(
+        "--flag", action="append", default=[], metavar="FLAG", help="for the CUDA compiler, as in --flag=-use_fast_math"
+    )
     parser.add_argument("--json", action="store_true", help="print one JSON report (schema 1) instead of text")

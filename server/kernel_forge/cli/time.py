@@ -44,6 +44,7 @@ def time_command(options: argparse.Namespace, find_ledger: FindLedger) -> int:
             sizes=sizes(options.size),
             include_dirs=tuple(options.include),
             defines=defines(options.define),
+            flags=tuple(options.flag),
             plan=TimingPlan(budget=options.budget, cold=not options.warm),
             profile=options.profile,
             time_limit=options.time_limit,

@@ -75,6 +75,7 @@ def _request(options: argparse.Namespace, target: Target, configuration: dict[st
         configuration=configuration,
         include_dirs=tuple(options.include),
         defines=defines(options.define),
+        flags=tuple(options.flag),
         time_limit=options.time_limit,
         sanitize=options.sanitize,
     )

@@ -7,6 +7,7 @@ from enum import Enum
 import numpy as np
 
 from kernel_forge.domain.dtypes import DType
+from kernel_forge.domain.texture import Texture
 
 Dim3 = tuple[int, int, int]
 
@@ -49,6 +50,8 @@ class Buffer:
         writable: whether the kernel may write. Every buffer is checked for changes outside its bounds;
             one that is not writable also for changes inside.
         symbol: a ``__constant__``/``__device__`` variable instead of an allocation.
+        texture: its elements are the texels of a texture instead of an allocation: a reference passes the texture
+            object. Never writable and never without texels.
     """
 
     name: str
@@ -57,11 +60,12 @@ class Buffer:
     data: np.ndarray[tuple[int, ...], np.dtype[np.generic]] | None = None
     writable: bool = True
     symbol: bool = False
+    texture: Texture | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class BufferRef:
-    """A pointer argument: the start of the buffer of that name."""
+    """A pointer argument: the start of the buffer of that name; for a texture, its object."""
 
     name: str
 
@@ -82,7 +86,11 @@ class Scalar:
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """One kernel launch with concrete numbers; ``kernel`` is one of ``CompileRequest.kernels``."""
+    """One kernel launch with concrete numbers; ``kernel`` is one of ``CompileRequest.kernels``.
+
+    ``stream`` None is the default stream: it begins when all earlier launches have ended, and later ones begin when it
+    has. Launches of one named stream follow each other; those of different ones may run at the same time.
+    """
 
     kernel: str
     args: tuple[BufferRef | Scalar, ...]
@@ -91,6 +99,7 @@ class Launch:
     shared_bytes: int = 0
     cluster: Dim3 | None = None
     cooperative: bool = False
+    stream: str | None = None
 
 
 class Schedule(Enum):
@@ -112,7 +121,7 @@ class Watch:
 
 @dataclass(frozen=True, slots=True)
 class RunRequest:
-    """Launches to run one after the other on fresh buffers.
+    """Launches to run on fresh buffers, one after the other but for their streams.
 
     Attributes:
         buffers: all memory of the run.

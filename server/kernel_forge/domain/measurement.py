@@ -9,6 +9,9 @@ import numpy as np
 
 from kernel_forge.domain.outcome import RunFailure
 
+STEADY = 0.02
+"""A clock that moves by less than this fraction is steady."""
+
 
 @dataclass(frozen=True, slots=True)
 class TimingPlan:
@@ -17,14 +20,16 @@ class TimingPlan:
     Attributes:
         budget: seconds for the whole measurement, all trials together, warm-up excluded.
         interval: stop when the 95 % interval of each median is narrower than this fraction of it.
-        min_samples: samples per trial at least, however narrow the interval.
+        min_samples: samples per trial at least, however narrow the interval, where the budget is enough for them.
         cold: data come from memory: the caches hold nothing of the buffers when a launch begins.
+        outputs: give back what the timed launches left in the writable buffers.
     """
 
     budget: float = 2.0
     interval: float = 0.01
     min_samples: int = 10
     cold: bool = True
+    outputs: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +43,7 @@ class Measurement:
         batch: executions per sample.
         method: ``events`` (launched one by one) or ``graph`` (replayed as a CUDA graph).
         launch_bound: the time is that of launching rather than of computing: less than three times what an empty
-            kernel takes per launch.
+            kernel takes per launch; None where that could not be measured.
         basis: what the number is, e.g. ``measured on NVIDIA H200``.
     """
 
@@ -48,16 +53,14 @@ class Measurement:
     samples: int
     batch: int
     method: str
-    launch_bound: bool
+    launch_bound: bool | None
     basis: str
 
 
 @dataclass(frozen=True, slots=True)
 class Timed:
-    """A measurement and what the timed launches left in the writable buffers, as flat arrays.
-
-    A buffer that is read and written holds the result of one execution, or of as many as the batch had.
-    """
+    """A measurement and what the last execution left in the writable buffers, as flat arrays: of one execution, begun
+    from the buffers as given. Empty where the plan does not ask for outputs."""
 
     measurement: Measurement
     contents: Mapping[str, np.ndarray[tuple[int, ...], np.dtype[np.generic]]]
@@ -70,16 +73,16 @@ class Timings:
     Attributes:
         results: per trial its time, or why it has none.
         drift: time of a control kernel in the last third of the measurement over that in the first third; 1 is a
-            steady clock.
+            steady clock, None not known.
     """
 
     results: tuple[Timed | RunFailure, ...]
-    drift: float
+    drift: float | None
 
     @property
     def is_steady(self) -> bool:
-        """Whether the clocks moved by less than 2 % during the measurement."""
-        return abs(self.drift - 1) < 0.02
+        """Whether the clocks are known to have moved by less than :data:`STEADY` during the measurement."""
+        return self.drift is not None and abs(self.drift - 1) < STEADY
 
 
 @dataclass(frozen=True, slots=True)

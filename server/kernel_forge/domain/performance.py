@@ -28,7 +28,8 @@ class Attained:
         operations_per_second: operations of the reference over time; None where they could not be counted.
         arithmetic_share: of the peak of ``arithmetic``, as a fraction.
         arithmetic: which peak that is, e.g. ``float32``.
-        bound: ``memory`` or ``compute``: which limit of the roofline lies lower at this arithmetic intensity.
+        bound: ``memory`` or ``compute``: which limit of the roofline lies lower at this arithmetic intensity; None
+            where the operations are not known.
         share: of that limit: 1 is on the roof.
     """
 
@@ -37,13 +38,14 @@ class Attained:
     operations_per_second: float | None
     arithmetic_share: float | None
     arithmetic: str | None
-    bound: str
-    share: float
+    bound: str | None
+    share: float | None
 
 
 @dataclass(frozen=True, slots=True)
 class Counters:
-    """Hardware counters of one launch, under a profiler: its time there is not the kernel's own.
+    """Hardware counters of one launch, under a profiler: its time there is not the kernel's own. None where this GPU
+    does not have a counter, or had nothing to count.
 
     Attributes:
         memory_percent, multiprocessor_percent: throughput as a share of what the hardware sustains.
@@ -55,16 +57,16 @@ class Counters:
     """
 
     kernel: str
-    nanoseconds: float
-    memory_read_bytes: float
-    memory_written_bytes: float
-    memory_percent: float
-    multiprocessor_percent: float
-    occupancy_percent: float
-    l2_hit_percent: float
-    bank_conflicts: float
-    load_sector_percent: float
-    active_lanes: float
+    nanoseconds: float | None
+    memory_read_bytes: float | None
+    memory_written_bytes: float | None
+    memory_percent: float | None
+    multiprocessor_percent: float | None
+    occupancy_percent: float | None
+    l2_hit_percent: float | None
+    bank_conflicts: float | None
+    load_sector_percent: float | None
+    active_lanes: float | None
 
 
 @dataclass(frozen=True)
@@ -73,10 +75,12 @@ class KernelTiming:
 
     Attributes:
         checked_at: the sizes at which the result was compared before: those timed, unless these are very large.
-        drift: of the control kernel, see :class:`~kernel_forge.domain.measurement.Timings`.
+        drift: of the control kernel (None: not known), see :class:`~kernel_forge.domain.measurement.Timings`.
         occupancy: of the first launch; None on a device without multiprocessors.
         attained: rates against ``peaks``; None where the device has none.
         counters: of every launch, where they were asked for; ``no_counters`` says why there are none.
+        result_checked: the result of the timed launches themselves was compared, and is right.
+        notes: things every surface must show.
     """
 
     kernel: str
@@ -85,10 +89,12 @@ class KernelTiming:
     checked_at: Mapping[str, int]
     configuration: Mapping[str, int | float | bool]
     measurement: Measurement
-    drift: float
+    drift: float | None
     device: str
     occupancy: Occupancy | None = None
     attained: Attained | None = None
     peaks: Peaks | None = None
     counters: tuple[Counters, ...] = ()
     no_counters: str | None = None
+    result_checked: bool = False
+    notes: tuple[str, ...] = ()

@@ -7,6 +7,7 @@ from enum import Enum
 from kernel_forge.domain.dtypes import DType
 from kernel_forge.domain.expression import Expression, Number
 from kernel_forge.domain.text import Location, Range
+from kernel_forge.domain.texture import Sampling
 
 BLOCK_MARKER = "/// kernel-forge"
 """What opens a spec block, inside a ``//`` comment."""
@@ -60,10 +61,12 @@ Init = NamedInit | IntegersInit | ConstantInit | FunctionInit
 
 @dataclass(frozen=True, slots=True)
 class BufferArg:
-    """An array in device memory: a pointer parameter, a ``__constant__`` symbol or scratch.
+    """An array in device memory: a pointer parameter, a ``__constant__`` symbol, scratch, or a texture.
 
-    ``shape`` counts *scalars*, so a ``float4*`` over n floats has shape ``[n]`` and ``lanes`` 4.
-    ``init`` is None where the default for the dtype applies (normal for floats).
+    ``shape`` counts *scalars*, so a ``float4*`` over n floats has shape ``[n]`` and ``lanes`` 4. That of a texture has
+    its texels' extents and, where they have several lanes, the lanes as a last dimension.
+    ``texture`` says how fetches read it; None for what is no texture. ``init`` is None where the default for the dtype
+    applies (normal for floats).
     """
 
     name: str
@@ -74,6 +77,7 @@ class BufferArg:
     lanes: int = 1
     is_symbol: bool = False
     location: Location | None = None
+    texture: Sampling | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +101,8 @@ class LaunchSpec:
     names in it reach the compiler as macros or are replaced by their values). ``args`` name, in parameter
     order, entries of ``KernelSpec.args``; ``types`` are the element types of these parameters, where known (one
     scalar may be an ``int`` in one launch and a ``size_t`` in another).
-    ``grid``, ``block`` and ``cluster`` have 1 to 3 entries.
+    ``grid``, ``block`` and ``cluster`` have 1 to 3 entries; ``stream`` as in
+    :class:`~kernel_forge.domain.launch.Launch`.
     """
 
     kernel: str
@@ -107,6 +112,7 @@ class LaunchSpec:
     shared: Expression
     cluster: tuple[Expression, ...] = ()
     cooperative: bool = False
+    stream: str | None = None
     location: Location | None = None
     types: tuple[DType | None, ...] = ()
 

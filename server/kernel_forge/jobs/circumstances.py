@@ -8,7 +8,7 @@ from pathlib import Path
 from kernel_forge.domain.record import Number, Platform, Subject
 from kernel_forge.domain.spec import BufferArg, FunctionInit, FunctionReference, KernelSpec
 from kernel_forge.jobs.compile_database import CompileOptions
-from kernel_forge.jobs.requests import Circumstances, TimeRequest, Undertaking, VerifyRequest
+from kernel_forge.jobs.requests import Circumstances, KernelRequest, Undertaking
 from kernel_forge.ports import DeviceInfo
 from kernel_forge.source import SourceFile
 
@@ -18,9 +18,7 @@ _QUOTED = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"', re.MULTILINE)
 _OF_THIS_MACHINE = ("cache", "workers")
 
 
-def platform_of(
-    info: DeviceInfo, options: CompileOptions, include_dirs: Sequence[str], defines: Mapping[str, str]
-) -> Platform:
+def platform_of(info: DeviceInfo, request: KernelRequest, options: CompileOptions, flags: tuple[str, ...]) -> Platform:
     """The device as it describes itself, with what the user's build and the request give to its compiler."""
     facts = {name: value for name, value in info.facts.items() if name not in _OF_THIS_MACHINE}
     compilers = [facts[name] for name in ("compiler", "CUDA compiler", "CUDA front end") if name in facts]
@@ -31,9 +29,9 @@ def platform_of(
         facts,
         "; ".join(compilers) or None,
         facts.get("driver cuda"),
-        (*include_dirs, *options.include_dirs),
-        {**options.defines, **defines},
-        options.flags,
+        (*request.include_dirs, *options.include_dirs),
+        {**options.defines, **request.defines},
+        flags,
     )
 
 
@@ -55,14 +53,15 @@ def subject_of(
 
 
 def circumstances(
-    request: VerifyRequest | TimeRequest,
+    request: KernelRequest,
     source: SourceFile,
     info: DeviceInfo,
     options: CompileOptions,
+    flags: tuple[str, ...],
     kernels: Iterable[tuple[KernelSpec, Mapping[str, Number], int | None]],
 ) -> Circumstances:
     """Those of ``kernels``: each spec with its configuration and, where it is known already, its seed."""
-    platform = platform_of(info, options, request.include_dirs, request.defines)
+    platform = platform_of(info, request, options, flags)
     headers = local_headers(source.text, source.path, platform.include_dirs)
     undertakings = (
         Undertaking(subject_of(spec, source, request.sidecar, headers), dict(configuration), seed)

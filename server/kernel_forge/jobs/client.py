@@ -43,7 +43,7 @@ class JobClient:
     """Runs one job at a time per call of :meth:`run`, each in a worker of its own; one spare waits warm.
 
     Use from one event loop. :meth:`close` leaves no process behind. What ends of itself goes to ``recorder``; a job
-    that failed before it could tell what it runs, or was cancelled, is no run.
+    that failed before it could tell what it runs, by wrong use, or was cancelled, is no run.
     """
 
     def __init__(self, command: tuple[str, ...] = COMMAND, recorder: Recorder | None = None) -> None:
@@ -81,7 +81,8 @@ class JobClient:
         except InternalError as error:
             return JobFailed("crashed", str(error))
         end = await self._run_on(worker, request, report, time_limit)
-        if self._recorder is not None and worker.told is not None:
+        wrong_use = isinstance(end, JobFailed) and end.kind == "usage"
+        if self._recorder is not None and worker.told is not None and not wrong_use:
             self._recorder.record(EndedJob(request, worker.told, end, started, time.monotonic() - clock))
         return end
 

@@ -35,14 +35,15 @@ class CompileOptions:
     @property
     def note(self) -> str | None:
         """What a verdict must say of them."""
-        return self.problem or (f"include folders and macros are those of {self.source}" if self.source else None)
+        taken = f"include folders, macros and language standard are those of {self.source}" if self.source else None
+        return "; ".join(text for text in (taken, self.problem) if text) or None
 
 
 def compile_options(path: str) -> CompileOptions:
     """The options of ``path`` in the nearest database: in its folder or one above it, or in a ``build`` folder there.
 
     The search ends at the root of a repository. A file that the database does not have (a header, a new file) has no
-    options of its own.
+    options of its own, which ``problem`` tells.
     """
     file = Path(path)
     found = next((d for d in _candidates(file.parent) if d.is_file()), None)
@@ -58,7 +59,7 @@ def compile_options(path: str) -> CompileOptions:
         words = _words(entry, file)
         if words is not None:
             return _options(words, Path(str(entry.get("directory", found.parent))), str(found))
-    return CompileOptions()
+    return CompileOptions(problem=f"{found} has no entry for {file.name}, so nothing was taken from it")
 
 
 def _candidates(folder: Path) -> Iterator[Path]:
@@ -102,7 +103,9 @@ def _options(words: Iterable[str], folder: Path, source: str) -> CompileOptions:
             defines.pop(value, None)
         elif name == "-std" and value[-2:] in _STANDARDS:
             flags = (f"-std={value}",)
-    return CompileOptions(tuple(dict.fromkeys(include_dirs)), defines, flags, source)
+    missing = next((d for d in include_dirs if not Path(d).is_dir()), None)
+    problem = None if missing is None else f"the include folder {missing} of {source} does not exist"
+    return CompileOptions(tuple(dict.fromkeys(include_dirs)), defines, flags, source, problem)
 
 
 def _expanded(words: Iterable[str], folder: Path) -> Iterator[str]:

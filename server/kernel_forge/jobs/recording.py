@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Any
 
@@ -28,6 +28,8 @@ from kernel_forge.ports import FindLedger, Ledger
 SETTLE_SECONDS = 15.0
 MOST_TEXT = 2000
 MOST_ITEMS = 100
+_ELSEWHERE = ("kernel", "path", "sizes", "configuration", "measurement", "device")
+"""Of a KernelTiming: what a record has a place of its own for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,15 +147,7 @@ def _of_verdict(job: EndedJob, undertaking: Undertaking, verdict: Verdict) -> Re
 
 
 def _of_timing(job: EndedJob, undertaking: Undertaking, timing: KernelTiming) -> Record:
-    details = {
-        "checked_at": timing.checked_at,
-        "drift": timing.drift,
-        "occupancy": timing.occupancy,
-        "attained": timing.attained,
-        "peaks": timing.peaks,
-        "counters": timing.counters,
-        "no_counters": timing.no_counters,
-    }
+    details = {f.name: getattr(timing, f.name) for f in fields(timing) if f.name not in _ELSEWHERE}
     return _record(
         job,
         undertaking,

@@ -17,8 +17,8 @@ _TABLE = re.compile(r"^\s*\[kernels\.", re.MULTILINE)
 
 
 @dataclass(frozen=True)
-class VerifyRequest:
-    """What to verify.
+class KernelRequest:
+    """Which kernels of which text, where and how.
 
     Attributes:
         path: the CUDA file, absolute.
@@ -28,8 +28,8 @@ class VerifyRequest:
         device: name of the device.
         seed: None draws a fresh one.
         configuration: values of tunables instead of their defaults.
-        time_limit: seconds for one kernel.
-        sanitize: run a few cases under the device's sanitizers too.
+        flags: for the CUDA compiler, see :mod:`kernel_forge.jobs.compiler_flags`.
+        time_limit: seconds for compiling and verifying one kernel.
     """
 
     path: str
@@ -41,16 +41,23 @@ class VerifyRequest:
     configuration: Mapping[str, int | float | bool] = field(default_factory=dict)
     include_dirs: tuple[str, ...] = ()
     defines: Mapping[str, str] = field(default_factory=dict)
+    flags: tuple[str, ...] = ()
     time_limit: float = 120.0
-    sanitize: bool = False
 
     @property
     def spec_count(self) -> int:
-        """How many kernels the job will verify at most, read off without parsing; at least 1."""
+        """How many kernels the job concerns at most, read off without parsing; at least 1."""
         if self.kernel is not None:
             return 1
         tables = len(_TABLE.findall(self.sidecar[1])) if self.sidecar is not None else 0
         return max(1, self.text.count(BLOCK_MARKER) + tables)
+
+
+@dataclass(frozen=True)
+class VerifyRequest(KernelRequest):
+    """What to verify; ``sanitize`` runs a few cases under the device's sanitizers too."""
+
+    sanitize: bool = False
 
     @property
     def wall_limit(self) -> float:
@@ -71,37 +78,23 @@ class FileReport:
 
 
 @dataclass(frozen=True)
-class TimeRequest:
-    """What to time.
+class TimeRequest(KernelRequest):
+    """What to time; timing has the budget of the plan beside ``time_limit``.
 
     Attributes:
-        path, text, sidecar, kernel, device, seed, configuration: as in :class:`VerifyRequest`.
         sizes: values of sizes in place of those of the first case.
         plan: how carefully.
         profile: read hardware counters too.
-        time_limit: seconds for compiling and checking one kernel; timing has the budget of the plan.
     """
 
-    path: str
-    text: str
-    sidecar: tuple[str, str] | None = None
-    kernel: str | None = None
-    device: str = "auto"
-    seed: int | None = None
-    configuration: Mapping[str, int | float | bool] = field(default_factory=dict)
     sizes: Mapping[str, int] = field(default_factory=dict)
-    include_dirs: tuple[str, ...] = ()
-    defines: Mapping[str, str] = field(default_factory=dict)
     plan: TimingPlan = field(default_factory=TimingPlan)
     profile: bool = False
-    time_limit: float = 120.0
 
     @property
     def wall_limit(self) -> float:
         """Seconds after which the whole job is stopped; the peaks of the device may have to be measured first."""
-        tables = len(_TABLE.findall(self.sidecar[1])) if self.sidecar is not None else 0
-        count = 1 if self.kernel is not None else max(1, self.text.count(BLOCK_MARKER) + tables)
-        return (self.time_limit + self.plan.budget + MARGIN_SECONDS) * count + 2 * MARGIN_SECONDS
+        return (self.time_limit + self.plan.budget + MARGIN_SECONDS) * self.spec_count + 2 * MARGIN_SECONDS
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 import numpy as np
 
@@ -9,6 +10,7 @@ from kernel_forge.domain.dtypes import DType
 from kernel_forge.domain.errors import UsageError
 from kernel_forge.domain.event import Progress, Report
 from kernel_forge.domain.finding import Finding
+from kernel_forge.domain.hardware import HardwareLimits
 from kernel_forge.domain.launch import RunRequest
 from kernel_forge.domain.measurement import Peaks, Timed
 from kernel_forge.domain.outcome import LaunchFailed, Outcome, Unavailable, Verdict
@@ -16,11 +18,11 @@ from kernel_forge.domain.performance import Attained, KernelTiming, Occupancy
 from kernel_forge.domain.spec import BufferArg, Configuration, KernelSpec, Sizes
 from kernel_forge.jobs.circumstances import circumstances
 from kernel_forge.jobs.compile_database import CompileOptions, compile_options
+from kernel_forge.jobs.compiler_flags import compiler_flags
 from kernel_forge.jobs.configurations import chosen_configuration
 from kernel_forge.jobs.requests import Circumstances, TimeReport, TimeRequest
 from kernel_forge.perf import (
     Counting,
-    MultiprocessorLimits,
     Work,
     attained,
     compulsory_bytes,
@@ -36,6 +38,9 @@ from kernel_forge.verify.limits import ReferenceFailed
 CHECKED_BYTES = 64 << 20
 
 
+NO_GPU = "the time of an emulation on a CPU says nothing of how fast a GPU would be"
+
+
 def time_file(
     request: TimeRequest, device: Device, report: Report, tell: Callable[[Circumstances], None] = lambda _: None
 ) -> TimeReport:
@@ -47,14 +52,15 @@ def time_file(
 
     Raises:
         SourceError: the text is no CUDA text at all.
-        UsageError: sizes or a configuration that the spec does not admit.
+        UsageError: sizes or a configuration that the spec does not admit, or a compiler flag that is not accepted.
     """
     source = parse(request.text, request.path)
     reading = read_specs(source, request.sidecar)
     wanted = [spec for spec in reading.specs if request.kernel is None or spec.kernel == request.kernel]
     undertaken = [(spec, chosen_configuration(spec, request.configuration), _seed(request)) for spec in wanted]
     options = compile_options(request.path)
-    tell(circumstances(request, source, device.info(), options, undertaken))
+    flags = compiler_flags(request.flags, options.flags)
+    tell(circumstances(request, source, device.info(), options, flags, undertaken))
     results = tuple(
         _time(spec, configuration, seed, source, device, request, options, report)
         for spec, configuration, seed in undertaken
@@ -93,6 +99,8 @@ def _time(
     bound = bind(spec, sizes, configuration)
     if isinstance(bound, Finding):
         return verdict(LaunchFailed("configuration", bound.message))
+    if not bound.launches:
+        raise UsageError(f"{spec.kernel} launches nothing at {_words(sizes)}, so there is no time to take")
     checked_at = _to_check(spec, sizes, bound, configuration)
     report(Progress(f"{spec.kernel}: checking at {_words(checked_at.sizes)}"))
     deadline = time.monotonic() + request.time_limit
@@ -105,7 +113,7 @@ def _time(
         deadline=deadline,
         include_dirs=(*request.include_dirs, *options.include_dirs),
         defines={**options.defines, **request.defines},
-        flags=options.flags,
+        flags=compiler_flags(request.flags, options.flags),
     )
     if not isinstance(checked, CheckedRun):
         return verdict(checked)
@@ -114,12 +122,17 @@ def _time(
         timed_request = checked.request if checked_at is bound else checked.request_at(bound)
     except ReferenceFailed as error:
         return verdict(Unavailable(str(error), error.location, of_spec=True))
-    timings = device.time([Trial(checked.artifact, timed_request)], request.plan)
+    plan = replace(request.plan, outputs=checked_at is bound)
+    timings = device.time([Trial(checked.artifact, timed_request)], plan)
     if isinstance(timings, Unavailable):
         return verdict(timings)
     timed = timings.results[0]
     if not isinstance(timed, Timed):
         return verdict(timed)
+    if plan.outputs:
+        wrong = checked.wrong(timed.contents)
+        if wrong is not None:
+            return replace(verdict(wrong), notes=("the launches that were timed left this; one by itself was right",))
     peaks = device.peaks()
     rates = None if isinstance(peaks, Unavailable) else _attained(spec, bound, checked_at, checked, timed, peaks)
     counters = device.profile(checked.artifact, timed_request) if request.profile else ()
@@ -137,6 +150,8 @@ def _time(
         peaks if isinstance(peaks, Peaks) else None,
         () if isinstance(counters, Unavailable) else counters,
         counters.reason if isinstance(counters, Unavailable) else None,
+        plan.outputs,
+        tuple(note for note in (options.note, None if info.basis != "emulated" else NO_GPU) if note is not None),
     )
 
 
@@ -183,6 +198,6 @@ def _occupancy(info: DeviceInfo, artifact: Artifact, request: RunRequest) -> Occ
     resources = artifact.resources.get(launch.kernel)
     if resources is None or "max threads per multiprocessor" not in info.facts:
         return None
-    limits = MultiprocessorLimits.from_facts({k.replace(" ", "_"): v for k, v in info.facts.items()})
+    limits = HardwareLimits.from_facts({k.replace(" ", "_"): v for k, v in info.facts.items()})
     threads = launch.block[0] * launch.block[1] * launch.block[2]
     return occupancy(limits, threads, resources.registers, resources.shared_bytes + launch.shared_bytes)

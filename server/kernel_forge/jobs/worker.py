@@ -26,7 +26,7 @@ from kernel_forge.jobs.messages import (
     from_line,
     to_line,
 )
-from kernel_forge.jobs.requests import Circumstances, TimeRequest
+from kernel_forge.jobs.requests import Circumstances, TimeRequest, VerifyRequest
 from kernel_forge.jobs.time import time_file
 from kernel_forge.jobs.verify import verify_file
 from kernel_forge.ports import Device
@@ -87,11 +87,12 @@ def _do(job: Job, find_device: Callable[[str], Device], output: BinaryIO) -> Non
         request = job.request
         report(Progress(f"preparing {request.device}"))
         device.prepare()  # why it could not, the job says
+        emulator = _emulator_beside(device, request, find_device)
         _send(output, Prepared(job.number))
         done = (
             time_file(request, device, report, tell)
             if isinstance(request, TimeRequest)
-            else verify_file(request, device, report, tell)
+            else verify_file(request, device, report, emulator, tell)
         )
         end = Done(job.number, done)
     except DeviceUnavailable as error:
@@ -106,6 +107,17 @@ def _do(job: Job, find_device: Callable[[str], Device], output: BinaryIO) -> Non
     except Exception:  # our bug: the owner gets the trace and the worker goes on
         end = Failed(job.number, "internal", traceback.format_exc())
     _send(output, end)
+
+
+def _emulator_beside(
+    device: Device, request: VerifyRequest | TimeRequest, find_device: Callable[[str], Device]
+) -> Device | None:
+    """The emulator, prepared, where ``request`` asks for sanitizers on a device that is not one itself."""
+    if isinstance(request, TimeRequest) or not request.sanitize or device.info().has_misuse_checks:
+        return None
+    emulator = find_device("emulator")
+    emulator.prepare()
+    return emulator
 
 
 def _limit_memory() -> None:

@@ -23,6 +23,7 @@ class Settings:
         time_limit: seconds for one verification.
         include_dirs: further directories for ``#include``.
         defines: macros, name -> value.
+        compiler_flags: for the CUDA compiler, e.g. ``-use_fast_math``.
     """
 
     trusted: bool = True
@@ -31,6 +32,7 @@ class Settings:
     time_limit: float = 120.0
     include_dirs: tuple[str, ...] = ()
     defines: Mapping[str, str] | None = None
+    compiler_flags: tuple[str, ...] = ()
 
 
 def read_settings(raw: object, old: Settings, *, may_trust: bool = False) -> tuple[Settings, tuple[str, ...]]:
@@ -67,6 +69,7 @@ _EXPECTED = {
     "time_limit": "a number of seconds above 0 and up to 86400",
     "include_dirs": "a list of directories",
     "defines": "an object of macro names and values, each on one line",
+    "compiler_flags": "a list of flags",
 }
 
 
@@ -78,7 +81,9 @@ def _convert(name: str, value: object) -> object | None:
             return value
         case ("time_limit", int() | float()) if not isinstance(value, bool) and 0 < value <= MAX_SECONDS:
             return float(value)
-        case ("include_dirs", list() | tuple()) if all(isinstance(v, str) and _can_be_a_name(v) for v in value):
+        case ("include_dirs" | "compiler_flags", list() | tuple()) if all(
+            isinstance(v, str) and _can_be_a_name(v) for v in value
+        ):
             return tuple(value)
         case ("defines", Mapping()) if all(
             isinstance(k, str) and isinstance(v, str | int | float) and not _BREAK.search(f"{k}{v}")

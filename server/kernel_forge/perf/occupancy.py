@@ -6,10 +6,7 @@ memory comes in units, with 1 KiB kept by the system for every block from comput
 it with the driver's answers.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
-
+from kernel_forge.domain.hardware import HardwareLimits
 from kernel_forge.domain.performance import Occupancy
 
 WARP = 32
@@ -17,30 +14,7 @@ _REGISTER_UNIT = 256
 _WARP_UNIT = 4
 
 
-@dataclass(frozen=True, slots=True)
-class MultiprocessorLimits:
-    """What one multiprocessor has; sizes in bytes, ``capability`` as (major, minor)."""
-
-    capability: tuple[int, int]
-    threads: int
-    blocks: int
-    registers: int
-    shared_bytes: int
-
-    @classmethod
-    def from_facts(cls, facts: Mapping[str, Any]) -> "MultiprocessorLimits":
-        """From the facts that a GPU's worker tells."""
-        major, _, minor = str(facts["capability"]).partition(".")
-        return cls(
-            (int(major), int(minor)),
-            int(facts["max_threads_per_multiprocessor"]),
-            int(facts["max_blocks_per_multiprocessor"]),
-            int(facts["registers_per_multiprocessor"]),
-            int(facts["shared_bytes_per_multiprocessor"]),
-        )
-
-
-def occupancy(limits: MultiprocessorLimits, threads: int, registers: int, shared_bytes: int) -> Occupancy:
+def occupancy(limits: HardwareLimits, threads: int, registers: int, shared_bytes: int) -> Occupancy:
     """For a block of ``threads`` with ``registers`` per thread and ``shared_bytes`` of static and dynamic memory."""
     warps = -(-threads // WARP)
     modern = limits.capability >= (8, 0)
@@ -58,7 +32,7 @@ def occupancy(limits: MultiprocessorLimits, threads: int, registers: int, shared
     return Occupancy(blocks, blocks * warps, blocks * warps / held, limited_by)
 
 
-def _by_registers(limits: MultiprocessorLimits, warps: int, registers: int) -> int:
+def _by_registers(limits: HardwareLimits, warps: int, registers: int) -> int:
     if registers == 0:
         return limits.blocks
     per_warp = -(-registers * WARP // _REGISTER_UNIT) * _REGISTER_UNIT

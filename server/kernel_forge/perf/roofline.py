@@ -24,13 +24,14 @@ def compulsory_bytes(spec: KernelSpec, counts: dict[str, int]) -> int:
 def attained(seconds: float, traffic: int, operations: int | None, arithmetic: str, peaks: Peaks) -> Attained:
     """Rates of an execution of ``seconds`` that must move ``traffic`` bytes and does ``operations``.
 
-    ``arithmetic`` names the peak to compare with, a key of ``peaks.operations``.
+    ``arithmetic`` names the peak to compare with, a key of ``peaks.operations``. Without known operations there is no
+    roof to compare with: which one is the lower depends on them.
     """
     bandwidth = traffic / seconds
     bandwidth_share = bandwidth / peaks.copy_bytes_per_second
     peak = peaks.operations_per_second.get(arithmetic)
     if operations is None or peak is None:
-        return Attained(bandwidth, bandwidth_share, None, None, None, "memory", bandwidth_share)
+        return Attained(bandwidth, bandwidth_share, None, None, None, None, None)
     rate = operations / seconds
     share = rate / peak
     bound = "compute" if share > bandwidth_share else "memory"

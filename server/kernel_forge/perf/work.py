@@ -13,8 +13,15 @@ import numpy as np
 Array = np.ndarray[tuple[int, ...], np.dtype[Any]]
 _FREE = frozenset({np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal, np.isnan, np.isfinite})
 _PRODUCTS = ("matmul", "vecdot", "matvec", "vecmat")
-# Functions that compute without ufuncs.
-_UNCOUNTED = frozenset("dot vdot inner tensordot einsum convolve correlate trace interp".split())
+# Functions that compute by ufuncs, which are counted, or do not compute. Of all others nothing is known.
+_COUNTED = frozenset(
+    "where sum mean var std prod max min amax amin argmax argmin any all reshape transpose ravel concatenate "
+    "stack vstack hstack expand_dims squeeze broadcast_to repeat tile roll flip take take_along_axis pad "
+    "zeros_like ones_like full_like empty_like copy sort argsort cumsum cumprod clip swapaxes moveaxis split "
+    "array_split atleast_1d atleast_2d outer diff nonzero flatnonzero partition argpartition searchsorted shape "
+    "ndim size diagonal diag tril triu bincount unique count_nonzero copyto put_along_axis delete insert append "
+    "array_equal result_type".split()
+)
 
 
 @dataclass
@@ -61,11 +68,17 @@ class Counting(np.ndarray[tuple[int, ...], np.dtype[Any]]):
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
         work = self.work
-        if work is not None and func.__name__ in _UNCOUNTED:
+        if work is not None and func.__name__ not in _COUNTED:
             work.complete = False
         result = super().__array_function__(func, types, args, kwargs)
         # np.where and others give NumPy's own class.
         return Counting.of(result, work) if work is not None and type(result) is np.ndarray else result
+
+    def dot(self, other: Any, out: Any = None) -> Any:
+        """As NumPy's, which does it without a ufunc."""
+        if self.work is not None:
+            self.work.complete = False
+        return super().dot(other, out)
 
 
 def _operations(ufunc: np.ufunc, method: str, values: list[Any], result: Array) -> int:

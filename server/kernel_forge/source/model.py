@@ -23,6 +23,7 @@ class Param:
         is_const: whether the pointee is const; for values, whether the value is.
         is_template_type: name of the template type parameter that is the element type.
         unsupported: why no argument can be made for it, or None.
+        is_texture: a texture object, whose texels the signature does not tell.
     """
 
     name: str
@@ -34,6 +35,7 @@ class Param:
     is_template_type: str | None
     range: Range
     unsupported: str | None = None
+    is_texture: bool = False
 
 
 @dataclass(frozen=True, slots=True)

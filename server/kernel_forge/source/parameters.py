@@ -7,10 +7,9 @@ from kernel_forge.source.declarators import Declarator
 from kernel_forge.source.model import Param
 from kernel_forge.source.scalar_types import ElementType, canonical, element_type
 
+_TEXTURES = frozenset({"cudaTextureObject_t", "CUtexObject", "CUtexObject_v1"})
 _HANDLES = {
-    "cudaTextureObject_t": "a texture object",
     "cudaSurfaceObject_t": "a surface object",
-    "CUtexObject": "a texture object",
     "CUsurfObject": "a surface object",
     "CUtensorMap": "a tensor map",
     "texture": "a texture reference",
@@ -35,6 +34,7 @@ def read_param(declarator: Declarator, where: Range, aliases: Mapping[str, str],
         is_template_type=template_type,
         range=where,
         unsupported=_trouble(declarator, element, depth, template_type),
+        is_texture=element.spelling in _TEXTURES and not depth and not declarator.is_reference,
     )
 
 
@@ -49,6 +49,8 @@ def _trouble(declarator: Declarator, element: ElementType, depth: int, template_
         return f"`{text}` is a reference; kernels take values or pointers"
     if handle:
         return f"`{text}` is {handle}; pass a plain pointer instead"
+    if element.spelling in _TEXTURES:
+        return f"`{text}` points to texture objects; pass each as a parameter" if depth else None
     if depth > 1:
         return f"`{text}` is a pointer to pointers; pass one pointer and compute the offsets instead"
     if template_type:

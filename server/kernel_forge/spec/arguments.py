@@ -25,6 +25,7 @@ from kernel_forge.source.scalar_types import element_type
 from kernel_forge.spec.block_model import ArgTable, Block, InitTable
 from kernel_forge.spec.problems import BlockText, listing, nearest
 from kernel_forge.spec.signature import Instance
+from kernel_forge.spec.textures import ask_for_texels, texture_arg
 from kernel_forge.spec.toml_document import Path
 
 
@@ -36,6 +37,11 @@ class Names:
     tunables: tuple[str, ...]
     outputs: frozenset[str]
     read_by_reference: frozenset[str]
+
+
+def _is_handle(param: Param, dtype: DType | None) -> bool:
+    """Whether a parameter can carry a texture object though its type is only a number's."""
+    return dtype is DType.UINT64 and not param.is_pointer
 
 
 def _named_dtype(text: str) -> DType | None:
@@ -57,8 +63,8 @@ class ArgumentReader:
         """The argument called ``name`` is passed as ``param``; a second launch may pass it again."""
         here = Location(self.source.path, param.range)
         self.seen.add(name)
-        said = self.model.args.get(name)
-        if param.unsupported is not None and (said is None or said.dtype is None or not param.is_pointer):
+        table = self.model.args.get(name)
+        if param.unsupported is not None and (table is None or table.dtype is None or not param.is_pointer):
             self.block.add(
                 "KF108",
                 f"parameter {param.name} of {instance.kernel.name} cannot be made: {param.unsupported}"
@@ -71,13 +77,14 @@ class ArgumentReader:
                 related=(Related(here, f"declared here as {param.type_text}"),),
             )
             return
-        table = self.model.args.get(name)
         dtype, lanes = instance.element(param, self.source.aliases)
+        if param.is_texture or (table is not None and table.texture is not None):
+            self._add_texture(param, name, table, is_handle=param.is_texture or _is_handle(param, dtype))
+            return
         # The spec knows better than an alias, which may stand under an #if; what is spelled out is what is compiled.
         is_spelled_out = param.is_template_type or element_type(param.type_text, {}).dtype is not None
         if (dtype is None or not is_spelled_out) and table is not None and table.dtype is not None:
-            given = element_type(table.dtype, self.source.aliases)
-            dtype, lanes = _named_dtype(table.dtype) or given.dtype, given.lanes
+            dtype, lanes = self._written_type(table.dtype)
         if dtype is None:
             self.block.add(
                 "KF108",
@@ -88,17 +95,37 @@ class ArgumentReader:
                 related=(Related(here, "declared here"),),
             )
             return
-        made: Arg | None
         if param.is_pointer:
-            made = self._buffer(param, name, dtype, lanes, table, only_launch)
+            made: Arg | None = self._buffer(param, name, dtype, lanes, table, only_launch)
         else:
             made = self._scalar(param, name, dtype, table)
-        if made is None:
-            return
+        if made is not None:
+            self._keep(name, replace(made, location=here))
+
+    def _keep(self, name: str, made: Arg) -> None:
         old = self.args.get(name)
         if isinstance(old, BufferArg) and isinstance(made, BufferArg):
             made = self._joined(old, made)
-        self.args[name] = replace(made, location=here)
+        self.args[name] = made
+
+    def _written_type(self, text: str) -> tuple[DType | None, int]:
+        """Element type and lanes of a ``dtype``."""
+        given = element_type(text, self.source.aliases)
+        return _named_dtype(text) or given.dtype, given.lanes
+
+    def _add_texture(self, param: Param, name: str, table: ArgTable | None, *, is_handle: bool) -> None:
+        here = Location(self.source.path, param.range)
+        declared = (Related(here, f"declared here as {param.type_text}"),)
+        if not is_handle:
+            message = f"{name} is no texture object: its type is {param.type_text}, not cudaTextureObject_t"
+            self.block.add("KF104", message, ("args", name, "texture"), key=True, related=declared)
+        elif table is None or table.shape is None or table.dtype is None:
+            ask_for_texels(self.block, name, declared, is_written=table is not None)
+        else:
+            shape = self._expressions(table.shape, ("args", name, "shape")) or ()
+            made = texture_arg(self.block, name, table, self._written_type(table.dtype), shape)
+            if made is not None:
+                self._keep(name, replace(made, init=self._init(name, table), location=here))
 
     def _joined(self, old: BufferArg, new: BufferArg) -> BufferArg:
         """A buffer that two launches share: one of them may only read it, the other may write."""
@@ -109,8 +136,13 @@ class ArgumentReader:
                 ("args", old.name),
                 key=True,
             )
+        if (old.texture is None) != (new.texture is None):
+            message = (
+                f"{old.name} is a texture in one launch and a buffer in another: a texture is filled before the run"
+            )
+            self.block.add("KF107", message, ("args", old.name), key=True)
         role = old.role if old.role is not Role.IN else new.role
-        return replace(old, role=role, lanes=max(old.lanes, new.lanes))
+        return replace(old, role=role, lanes=max(old.lanes, new.lanes), location=new.location)
 
     def add_symbols(self) -> None:
         """Entries of ``[args]`` that name a ``__constant__`` or ``__device__`` variable."""

@@ -23,6 +23,7 @@ from kernel_forge.domain.spec import (
 )
 from kernel_forge.domain.text import Location
 from kernel_forge.spec.problems import BlockText
+from kernel_forge.spec.textures import texture_problem
 from kernel_forge.spec.toml_document import Path
 
 MAX_CASE_BYTES = 2 << 30
@@ -163,6 +164,9 @@ def _shape(arg: BufferArg, scope: Mapping[str, Number], shown: str) -> tuple[int
             f"{arg.name} has {count} elements, not a multiple of its vector type's {arg.lanes} (with {shown})",
             ("args", arg.name, "shape"),
         )
+    problem = texture_problem(arg, tuple(extents))
+    if problem is not None:
+        raise _Problem("KF110", f"{arg.name} {problem} (with {shown})", ("args", arg.name, "shape"))
     return tuple(extents)
 
 
@@ -214,6 +218,7 @@ def _launch(
         shared,
         None if cluster is None else _dim3(cluster),
         launch.cooperative,
+        launch.stream,
     )
 
 

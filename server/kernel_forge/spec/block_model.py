@@ -51,6 +51,28 @@ class InitTable(Strict):
     value: StrictInt | float | StrictBool | None = Field(None, description="The constant.")
 
 
+class TextureTable(Strict):
+    """How fetches read a texture."""
+
+    filter: Literal["point", "linear"] = Field(
+        default="point", description="Between texels: `point` takes the texel, `linear` blends the nearest ones."
+    )
+    address: Literal["clamp", "border", "wrap", "mirror"] = Field(
+        default="clamp",
+        description="Outside: `clamp`, `border` (zero), and with normalized coordinates `wrap` and `mirror`.",
+    )
+    normalized: StrictBool = Field(
+        default=False, description="Whether coordinates run from 0 to 1 over each dimension."
+    )
+    read: Literal["element", "normalized"] = Field(
+        default="element",
+        description="`normalized` gives integers of 8 and 16 bits as floats from 0 (signed: -1) to 1.",
+    )
+    memory: Literal["array", "linear"] = Field(
+        default="array", description="`array` for `tex1D`, `tex2D`, `tex3D`; `linear` for `tex1Dfetch`."
+    )
+
+
 def _init(value: object) -> object:
     return {"name": value} if isinstance(value, str) else value
 
@@ -95,7 +117,16 @@ class ArgTable(Strict):
     dtype: Annotated[
         str | None,
         Field(
-            description="Element type, where the parameter's type comes from a header: `float`, `half`, `int32`, ..."
+            description="Element type, where the parameter's type comes from a header: `float`, `half`, `int32`, ..., "
+            "and of a texture's texels: `float`, `float4`, `uchar`, ..."
+        ),
+    ] = None
+    texture: Annotated[
+        TextureTable | None,
+        Field(
+            description="How a texture object is read: "
+            '`{ filter = "linear", address = "border", normalized = true }`; left out, as CUDA does by default. The '
+            "reference sees an array of the texels (with the lanes of `float2` or `float4` as last dimension)."
         ),
     ] = None
 
@@ -113,6 +144,14 @@ class LaunchTable(Strict):
     shared: Arithmetic | None = Field(None, description="Dynamic shared memory in bytes.")
     cluster: ArithmeticList | None = Field(None, description="Blocks per cluster (compute capability 9.0).")
     cooperative: StrictBool = Field(False, description="Launch cooperatively, for `grid.sync()`.")
+    stream: Annotated[
+        str | None,
+        Field(
+            min_length=1,
+            description="Stream of this launch. Launches of different streams may run at the same time; one that names "
+            "none waits for all before it, and those after wait for it.",
+        ),
+    ] = None
     args: Annotated[
         list[str] | dict[str, str] | None,
         Field(description="Arguments in parameter order, or a table parameter -> argument, where the names differ."),
@@ -191,7 +230,7 @@ def json_schema() -> dict[str, Any]:
     """The JSON schema of a spec block."""
     schema = Block.model_json_schema()
     definitions: dict[str, Any] = schema.setdefault("$defs", {})
-    for model in (ArgTable, InitTable, LaunchTable):
+    for model in (ArgTable, InitTable, LaunchTable, TextureTable):
         own = model.model_json_schema()
         definitions.update(own.pop("$defs", {}))
         definitions[model.__name__] = own
@@ -223,6 +262,8 @@ def model_at(path: tuple[str | int, ...]) -> Model | None:
             return ArgTable
         case ("args", _, "init"):
             return InitTable
+        case ("args", _, "texture"):
+            return TextureTable
         case ("launch",):
             return LaunchTable
         case ("tolerance",):

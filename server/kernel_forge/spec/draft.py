@@ -22,6 +22,7 @@ from kernel_forge.spec.draft_arguments import (
     fitting,
     in_order,
     refuse_structures,
+    texture_entry,
     unfilled_symbols,
 )
 from kernel_forge.spec.draft_constants import constants_in, kernel_text, known_constants, plain_body
@@ -85,10 +86,11 @@ class _Drafter:
         names = [p.name for p in self.pointers]
         self.code = KernelCode(plain_body(constants_in(self.body, constants), names), names)
         guards = Guards(self.code)
-        scalars = [p for p in kernel.params if not p.is_pointer]
+        scalars = [p for p in kernel.params if not p.is_pointer and not p.is_texture]
         integers = [p.name for p in scalars if p.dtype not in (None, DType.BOOL) and not _is_float(p)]
         self.sizes = [n for n in integers if _SIZE_NAMES.match(n) or n in counted(self.code, guards)]
         self.values = [p for p in scalars if p.name not in self.sizes]
+        self.has_textures = any(p.is_texture for p in kernel.params)
         self.outputs = [p for p in self.pointers if not p.is_const] or self.pointers[-1:]
         self.grid: GridReading | None = None
         self.launch = LaunchDraft(source, kernel, self.code, guards, self.sizes, self.macros, self.text, constants)
@@ -105,8 +107,7 @@ class _Drafter:
 
     def _uses(self, name: str) -> bool:
         assert self.kernel.body_range is not None
-        start = self.source.offset(self.kernel.range.start)
-        end = self.source.offset(self.kernel.body_range.end)
+        start, end = self.source.offset(self.kernel.range.start), self.source.offset(self.kernel.body_range.end)
         sites = " ".join(f"{s.grid} {s.block} {s.shared}" for s in self.source.launches if s.kernel == self.kernel.name)
         return re.search(rf"\b{re.escape(name)}\b", self.source.text[start:end] + sites) is not None
 
@@ -160,15 +161,14 @@ class _Drafter:
 
     def _reference(self) -> tuple[str, bool]:
         """TOML of the reference, and whether it was read off the code."""
-        names = [p.name for p in self.pointers]
         self.reading = self._intent()
         if self.reading is not None:
             self.said = dict(self.reading.references)
             told = ", ".join(f'{o} = "{e}"' for o, e in self.reading.references.items())
             return f"{{ {told} }}", True
-        if len(self.outputs) == 1 and all(p.lanes == 1 for p in self.pointers):
+        if len(self.outputs) == 1 and all(p.lanes == 1 for p in self.pointers) and not self.has_textures:
             output = self.outputs[0].name
-            expression = self._plain(output, names)
+            expression = self._plain(output, [p.name for p in self.pointers])
             if expression is not None:
                 self.said[output] = self._spelt(expression)
                 return f'{{ {output} = "{self.said[output]}" }}', True
@@ -196,7 +196,8 @@ class _Drafter:
     def _intent(self) -> Reading | None:
         """A well-known computation, where the body plainly is one."""
         code = self._plain_code
-        if not code.is_readable or any(p.lanes != 1 or p.unsupported is not None for p in self.pointers):
+        is_odd = self.has_textures or any(p.lanes != 1 or p.unsupported is not None for p in self.pointers)
+        if is_odd or not code.is_readable:
             return None
         outputs = [p for p in self.pointers if not p.is_const]
         written = {s.place.array for s in code.stores} | set(re.findall(r"\batomicAdd\s*\(\s*&?\s*(\w+)", code.text))
@@ -245,6 +246,7 @@ class _Drafter:
 
     def _args(self) -> list[str]:
         lines = [self._pointer(p) for p in self.pointers]
+        lines += [texture_entry(p.name, self.body) for p in self.kernel.params if p.is_texture]
         for param in self.values:
             if param.unsupported is None:
                 is_known = _is_float(param) or (param.dtype is None and "int" not in self.text.partition("<")[2])

@@ -173,6 +173,14 @@ def unfilled_symbols(source: SourceFile, code: KernelCode) -> list[str]:
     ]
 
 
+def texture_entry(name: str, body: str) -> str:
+    """TOML of a texture: its texels as the fetches of ``body`` name them, its extents left as a gap."""
+    fetch = re.search(rf"\btex(1Dfetch|[123]D)\s*<\s*([\w ]+?)\s*>\s*\(\s*{re.escape(name)}\b", body)
+    dtype = fetch[2] if fetch is not None else gaps.TYPE
+    linear = ', texture = { memory = "linear" }' if fetch is not None and fetch[1] == "1Dfetch" else ""
+    return f'{name} = {{ shape = ["{gaps.SHAPE}"], dtype = "{dtype}"{linear} }}'
+
+
 def in_order(text: str, sizes: list[str]) -> str:
     """``text`` with its products of sizes in the order of the parameters: ``rows * cols``."""
 

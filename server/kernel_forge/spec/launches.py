@@ -61,6 +61,7 @@ class LaunchReader:
             shared=shared or Expression.parse("0"),
             cluster=tuple(cluster or ()),
             cooperative=cooperative,
+            stream=None if table is None else table.stream,
             location=location,
             types=tuple(instance.element(p, self.source.aliases)[0] for p in instance.kernel.params),
         )

@@ -60,7 +60,7 @@ def describe(toml: str, position: Position) -> str | None:
         if text is not None:
             return f"**{place.word}**: {text}"
     if place.table == ("args",) and place.key and place.in_value:
-        text = describe_key(("args", place.key, place.word))
+        text = describe_key(("args", place.key, place.word)) or describe_key(("args", place.key, "texture", place.word))
         return f"**{place.word}**: {text}" if text is not None else None
     if place.word in FUNCTIONS and place.in_value:
         return f"**{place.word}**: function for shapes, launches and constraints"
@@ -100,6 +100,8 @@ def _arguments(kernels: tuple[Kernel, ...], toml: str) -> tuple[Completion, ...]
     for kernel in _named(kernels, toml):
         for param in kernel.params:
             text = f'{param.name} = {{ shape = ["n"] }}' if param.is_pointer else f"{param.name} = 1"
+            if param.is_texture:
+                text = f'{param.name} = {{ shape = ["h", "w"], dtype = "float" }}'
             found.append(Completion(param.name, text, param.type_text))
     return tuple(found)
 
@@ -114,7 +116,8 @@ def _values(place: Place, kernels: tuple[Kernel, ...], toml: str) -> tuple[Compl
         return tuple(Completion(k.name, k.name, "kernel of this file") for k in kernels)
     if place.table == ("args",):
         keys = [
-            Completion(n, f"{n} = ", describe_key(("args", "x", n)) or "") for n in ("shape", "role", "init", "value")
+            Completion(n, f"{n} = ", describe_key(("args", "x", n)) or "")
+            for n in ("shape", "role", "init", "value", "texture")
         ]
         roles = [Completion(r, r, "role") for r in ROLES]
         return (*keys, *roles, *(Completion(i, i, "init") for i in INIT_NAMES))

@@ -107,7 +107,7 @@ class CaseChecker:
     ) -> tuple[Expected, Finished, list[str]] | CaseFailure:
         bound, origin = case.bound, case.origin
         first = self._options(run_limit)
-        expected = self._expect(bound, kind, run_limit)
+        expected = self.expect(bound, kind, run_limit)
         if isinstance(expected, Unavailable):
             made = self._failure(expected, bound, kind, origin, first)
             return replace(made, about_reference=True)
@@ -162,7 +162,8 @@ class CaseChecker:
             if steady and unwritten is not None:
                 found, watch = unwritten
                 return self._failure(found, case.bound, kind, case.origin, first, other=other_poison, watch=watch)
-        return self._failure(race[0], case.bound, kind, case.origin, first, other=two[1], watch=race[1])
+        told = _told_of_streams(race[0], case.bound)
+        return self._failure(told, case.bound, kind, case.origin, first, other=two[1], watch=race[1])
 
     def _others(self, first: Options, *, all_schedules: bool) -> list[Options]:
         """How to run again."""
@@ -176,7 +177,8 @@ class CaseChecker:
             replace(first, schedule=Schedule.RANDOM, schedule_seed=self.seed, poison_seed=seed + 2),
         ]
 
-    def _expect(self, bound: BoundCase, kind: str, run_limit: float) -> Expected | Unavailable:
+    def expect(self, bound: BoundCase, kind: str, run_limit: float) -> Expected | Unavailable:
+        """What the outputs must be; Unavailable where the reference cannot tell."""
         options = Options(time_limit=run_limit)
         return self.expectations.of(bound, kind, lambda other, inputs: self._run(other, inputs, options))
 
@@ -192,7 +194,7 @@ class CaseChecker:
             return self._located(failure)
         if failure.watch is None or not self.has_watch:
             return failure
-        expected = self._expect(failure.bound, failure.kind, failure.options.time_limit)
+        expected = self.expect(failure.bound, failure.kind, failure.options.time_limit)
         if isinstance(expected, Unavailable):
             return failure
         runs = [o for o in (failure.options, failure.other) if o is not None]
@@ -228,7 +230,7 @@ class CaseChecker:
     def _sanitized(
         self, bound: BoundCase, kind: str, options: Options, tools: tuple[str, ...]
     ) -> tuple[SanitizerFailure, ...] | Unavailable:
-        expected = self._expect(bound, kind, options.time_limit)
+        expected = self.expect(bound, kind, options.time_limit)
         if isinstance(expected, Unavailable):
             return expected
         self._runs += len(tools)
@@ -255,6 +257,16 @@ class CaseChecker:
             watch = Watch(outcome.buffer, outcome.offset or 0, 1)
         case = CaseId(dict(bound.sizes), kind, self.seed, origin)
         return CaseFailure(outcome, case, bound, kind, options, other=other, watch=watch)
+
+
+def _told_of_streams(outcome: Outcome, bound: BoundCase) -> Outcome:
+    """Where launches run on streams, their order is another thing that a race may depend on."""
+    streams = dict.fromkeys(launch.stream for launch in bound.launches if launch.stream is not None)
+    if len(streams) < 2 or not isinstance(outcome, RaceFound):
+        return outcome
+    kernels = {s: ", ".join(dict.fromkeys(x.kernel for x in bound.launches if x.stream == s)) for s in streams}
+    named = "; ".join(f"{stream}: {launched}" for stream, launched in kernels.items())
+    return replace(outcome, message=f"{outcome.message}; so may launches of different streams ({named})")
 
 
 def _lacks_place(outcome: Outcome) -> bool:

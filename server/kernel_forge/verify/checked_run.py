@@ -9,10 +9,11 @@ from kernel_forge.domain.spec import KernelSpec
 from kernel_forge.ports import Artifact, Device
 from kernel_forge.source import SourceFile
 from kernel_forge.spec import BoundCase
+from kernel_forge.verify.agreement import against_reference
 from kernel_forge.verify.atomics import unordered_outputs
 from kernel_forge.verify.check_case import CaseChecker
 from kernel_forge.verify.compiling import compile_case
-from kernel_forge.verify.failure import CaseFailure, CaseOpen
+from kernel_forge.verify.failure import CaseFailure, CaseOpen, Tally
 from kernel_forge.verify.inputs import Array
 from kernel_forge.verify.planning import PlannedCase
 from kernel_forge.verify.references import Evaluator
@@ -26,6 +27,7 @@ KIND = "centred"
 class CheckedRun:
     """``request`` is what ran right on ``inputs``; it has the time limit of the check."""
 
+    bound: BoundCase
     artifact: Artifact
     request: RunRequest
     inputs: Mapping[str, Array]
@@ -41,6 +43,20 @@ class CheckedRun:
         inputs = self.checker.expectations.inputs(bound, KIND)
         options = Options(poison_seed=self.request.poison_seed, time_limit=RUN_LIMIT)
         return request_of(self.checker.spec, bound, inputs, options)
+
+    def wrong(self, contents: Mapping[str, Array]) -> Outcome | None:
+        """What is wrong with the flat ``contents`` of the outputs, as another execution on the same inputs left them.
+
+        Raises:
+            ReferenceFailed: an ``init`` of the spec fails.
+        """
+        spec, bound = self.checker.spec, self.bound
+        expected = self.checker.expect(bound, KIND, RUN_LIMIT)
+        if isinstance(expected, Unavailable):
+            return expected
+        outputs = {a.name: contents[a.name].reshape(bound.shapes[a.name]) for a in spec.outputs}
+        found = against_reference(spec, expected, outputs, self.request.poison_seed, Tally())
+        return None if found is None else found[0]
 
 
 def checked_run(
@@ -73,4 +89,4 @@ def checked_run(
         return Unavailable(held.reason)
     inputs = checker.expectations.inputs(bound, KIND)
     options = Options(poison_seed=seed % 1000, time_limit=RUN_LIMIT)
-    return CheckedRun(artifact, request_of(spec, bound, inputs, options), inputs, evaluator, checker)
+    return CheckedRun(bound, artifact, request_of(spec, bound, inputs, options), inputs, evaluator, checker)

@@ -1,11 +1,13 @@
 """Which cases are checked, in which order, with which inputs."""
 
+import contextlib
 from dataclasses import dataclass, replace
 
+from kernel_forge.domain.errors import ExpressionError
 from kernel_forge.domain.finding import Finding
 from kernel_forge.domain.outcome import Unavailable
-from kernel_forge.domain.spec import Configuration, KernelReference, KernelSpec, Sizes
-from kernel_forge.spec import BoundCase, bind, edge_cases
+from kernel_forge.domain.spec import BufferArg, Configuration, KernelReference, KernelSpec, Sizes
+from kernel_forge.spec import BoundCase, bind, edge_cases, is_legal
 from kernel_forge.verify.inputs import KINDS
 from kernel_forge.verify.runs import largest_extent, thread_count
 
@@ -98,3 +100,19 @@ def reference_bound(spec: KernelSpec, reference: KernelReference, bound: BoundCa
     """``bound`` with the launches of a reference kernel in place of the spec's own."""
     other = replace(spec, launches=reference.launches)
     return bind(other, bound.sizes, bound.configuration)
+
+
+def empty_textures(spec: KernelSpec, configuration: Configuration) -> dict[str, str]:
+    """Generated cases that cannot be made, with the reason: a legal size of zero at which a texture has no texels."""
+    found = {}
+    for arg in spec.args:
+        if not isinstance(arg, BufferArg) or arg.texture is None:
+            continue
+        for name in sorted({n for e in arg.shape for n in e.names} & set(spec.sizes)):
+            sizes = {**spec.cases[0], name: 0}
+            with contextlib.suppress(ExpressionError):
+                extents = [e.evaluate_int({**configuration, **sizes}) for e in arg.shape]
+                if 0 not in extents or not is_legal(spec, sizes, configuration):
+                    continue
+                found[f"{name} = 0"] = f"{arg.name} would have no texels, and CUDA has no such texture"
+    return found

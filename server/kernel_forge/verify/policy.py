@@ -30,8 +30,9 @@ from kernel_forge.verify.check_case import OUT_OF_TIME, CaseChecker
 from kernel_forge.verify.code import thresholds
 from kernel_forge.verify.compiling import compile_case
 from kernel_forge.verify.failure import CaseHeld, CaseOpen, Tally
+from kernel_forge.verify.filtering import filtered_textures
 from kernel_forge.verify.launch_bounds import exceeded_bounds
-from kernel_forge.verify.planning import PlannedCase, plan
+from kernel_forge.verify.planning import PlannedCase, empty_textures, plan
 from kernel_forge.verify.references import Evaluator
 from kernel_forge.verify.runs import largest_extent, thread_count
 from kernel_forge.verify.shrinking import shrink
@@ -129,6 +130,7 @@ def verify(
     state.warnings = tuple(m for m in artifact.messages if m.severity == "warning")
     state.checks.extend(("compiles", "spec and signature agree"))
     _note_tolerance(state)
+    state.skipped.update(empty_textures(spec, chosen))
     checker = CaseChecker(
         spec,
         device,
@@ -146,6 +148,12 @@ def verify(
 
 def _note_tolerance(state: _State) -> None:
     tolerance = state.spec.tolerance
+    filtered = ", ".join(a.name for a in filtered_textures(state.spec))
+    if filtered and tolerance is None:
+        state.notes.append(
+            f"a GPU filters {filtered} with weights of 8 bits: the tolerance has room for 2^-8 of the spread of "
+            "neighbouring texels per dimension"
+        )
     if tolerance is not None:
         state.notes.append(
             f"tolerance set in the spec: {tolerance.absolute:g} absolute + {tolerance.relative:g} relative, "

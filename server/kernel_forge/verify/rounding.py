@@ -8,6 +8,7 @@ random is Monte Carlo arithmetic (Parker, *Monte Carlo Arithmetic*, UCLA CSD-970
 once, at the end: kernels are expected to accumulate in float32 or wider.
 """
 
+import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -19,11 +20,15 @@ from kernel_forge.verify.inputs import Array
 
 @dataclass
 class Finish:
-    """What is done to a float result; ``goes_on`` whether what follows is treated too; ``used`` whether any was."""
+    """What is done to a float result; ``goes_on`` whether what follows is treated too; ``used`` whether any was.
+
+    ``only`` names the operations whose results are changed; None: all of them.
+    """
 
     change: Callable[[Array], Array]
     goes_on: bool
     used: bool = False
+    only: frozenset[np.ufunc] | None = None
 
 
 class Working(np.ndarray[tuple[int, ...], np.dtype[Any]]):
@@ -62,6 +67,9 @@ class Working(np.ndarray[tuple[int, ...], np.dtype[Any]]):
                 values[0] = plain(self._finished(first.astype(np.float64), finish))
         with np.errstate(all="ignore"):
             result = getattr(ufunc, method)(*values, **options)
+        if finish is not None and finish.only is not None and (ufunc not in finish.only or method != "__call__"):
+            marks = not out and isinstance(result, np.ndarray | np.generic)
+            return Working.of(np.asarray(result), finish) if marks else (out[0] if out else result)
         if isinstance(result, tuple):
             return tuple(self._finished(r, finish) for r in result)
         if out:
@@ -79,6 +87,8 @@ class Working(np.ndarray[tuple[int, ...], np.dtype[Any]]):
         inside, finish.used = finish.used, before or finish.used
         if inside and not finish.goes_on:
             return result
+        if finish.only is not None:
+            return Working.of(result, finish) if type(result) is np.ndarray else result
         # np.where, np.einsum and others give NumPy's own class.
         return self._finished(result, finish) if type(result) is np.ndarray else result
 
@@ -107,6 +117,19 @@ def to_type(dtype: Any, stored: type[Any]) -> Finish:
 def at_random(size: float, rng: np.random.Generator) -> Finish:
     """Move the first float result by 1 + size or 1 - size: the rounding of integers on their way into floats."""
     return Finish(lambda a: a * (1 + size * rng.choice(np.array([-1.0, 1.0]), a.shape)), goes_on=False)
+
+
+def products_apart(size: float, bit: int) -> Finish:
+    """Move the products of the k-th multiplication by 1 + size, or 1 - size where ``bit`` is set in k.
+
+    Each is rounded in one kernel, and exact within an FMA in another. Of any two multiplications some bit tells one
+    from the other, so that over the bits none two always err alike.
+    """
+    turns = itertools.count()
+    return Finish(lambda a: a * (1 - size if next(turns) >> bit & 1 else 1 + size), goes_on=True, only=_PRODUCTS)
+
+
+_PRODUCTS = frozenset({np.multiply, np.square, np.power, np.float_power})
 
 
 def all_alike(size: float) -> Finish:

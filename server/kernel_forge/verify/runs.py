@@ -8,6 +8,7 @@ from kernel_forge.domain.outcome import Ran, RunFailure, WatchHit
 from kernel_forge.domain.spec import BufferArg, KernelSpec, Role
 from kernel_forge.ports import Artifact, Device
 from kernel_forge.spec import BoundCase
+from kernel_forge.spec.textures import texture_at
 from kernel_forge.verify.inputs import Array
 
 
@@ -71,6 +72,7 @@ def _buffer(arg: BufferArg, bound: BoundCase, inputs: Mapping[str, Array]) -> Bu
         data=None if data is None else data.reshape(-1),
         writable=arg.role is not Role.IN,
         symbol=arg.is_symbol,
+        texture=texture_at(arg, bound.shapes[arg.name]),
     )
 
 

@@ -10,7 +10,7 @@ from kernel_forge.verify.cancellation import Expanding, Expansion
 from kernel_forge.verify.exactness import Traced, trace_of
 from kernel_forge.verify.inputs import Array
 from kernel_forge.verify.limits import ReferenceFailed
-from kernel_forge.verify.rounding import Working, all_alike, at_random, to_type
+from kernel_forge.verify.rounding import Working, all_alike, at_random, products_apart, to_type
 
 EPSILON = 2.0**-20
 RANDOM_DRAWS = 8
@@ -19,6 +19,7 @@ OWN_DRAWS = 3
 SUM_DRAWS = 4
 FLIP_DRAWS = 6
 TIE_DRAWS = 40
+PRODUCT_BITS = 4
 Values = Mapping[str, Array]
 Scalars = Mapping[str, float]
 Evaluate = Callable[[Mapping[str, Any], type[Any]], Values]
@@ -167,6 +168,26 @@ def _rounded(inputs: Values, evaluate: Evaluate, narrow: type[Any], own: Any) ->
         return evaluate(marked, narrow)
     except ReferenceFailed:  # the reference wants plain arrays; it held with those
         return evaluate(inputs, narrow)
+
+
+def contracted(inputs: Values, reference: Values, evaluate: Evaluate, u: float) -> dict[str, Array]:
+    """Largest change when some products are rounded and others are not, since a fused multiply-add takes them in.
+
+    Two roundings of the same product cancel in x * x - x * x; where a compiler fuses one of them they do not.
+    """
+    worst = {n: np.zeros(r.shape) for n, r in reference.items()}
+    for bit in range(PRODUCT_BITS):
+        finish = products_apart(u, bit)
+        marked = {n: Working.of(a, finish) if is_float(a) else a for n, a in inputs.items()}
+        try:
+            moved = evaluate(marked, np.float64)
+        except ReferenceFailed:  # the reference wants plain arrays; it held with those
+            break
+        if not finish.used:
+            break
+        for name, change in changes(moved, reference).items():
+            worst[name] = np.maximum(worst[name], change)
+    return worst
 
 
 def expanded(inputs: Values, reference: Values, evaluate: Evaluate, share: float) -> dict[str, Array]:

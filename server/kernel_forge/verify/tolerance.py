@@ -22,7 +22,9 @@ case is sqrt(n) in practice). Hence, element by element,
                 + C * sqrt(n) * u_sum * (S_random + S_same)       accumulation, where the reference reduces
                 + R * u_out * |reference|                         rounding of the result
                 + expansion                                       squares of differences, expanded
+                + filtering                                       weights of few bits, see :mod:`.filtering`
                 + E * own                                         the reference's own error in the kernel's type
+                + E * contracted                                  products within a fused multiply-add
                 + D * smallest denormal of the output             underflow
                 + C * u_float64 * max |reference|                 only where the reference is 0 and does not move:
                                                                   it may have cancelled, as 1 + tanh(-30) does
@@ -37,6 +39,10 @@ u_out that of the output. ``own`` is the largest error,
 over a few draws of inputs moved by one rounding, of the reference evaluated in that widest type: it shows cancellation
 inside the formula, which perturbing inputs does not. NumPy has no functions for bfloat16 and promotes integers to
 float64, so there every result of a ufunc is rounded by hand (:mod:`.rounding`).
+
+``contracted`` is the largest change when the products inside the reference are moved by one rounding, some up and
+some down: a compiler that fuses a multiplication with an addition leaves that rounding out, so that products
+which cancel exactly elsewhere (x * x - x * x) no longer do.
 
 Where the reference overflows in the kernel's type, ``own`` says nothing: the other terms hold for what is finite, and
 inf or NaN is accepted too, as the honest kernel overflows there. Such elements are not compared, and counted.
@@ -69,11 +75,13 @@ import numpy as np
 from kernel_forge.domain.dtypes import DType
 from kernel_forge.domain.spec import BufferArg, KernelSpec, Role, ScalarArg, Tolerance
 from kernel_forge.spec import BoundCase
+from kernel_forge.verify.filtering import filtered_textures, filtering_error
 from kernel_forge.verify.inputs import Array
 from kernel_forge.verify.sensitivity import (
     Evaluate,
     Steady,
     accumulated,
+    contracted,
     exact_outputs,
     expanded,
     flips,
@@ -125,9 +133,9 @@ class Scales:
 
 def scales(spec: KernelSpec, bound: BoundCase, *, reduces: bool) -> Scales:
     """Roundoffs and reduction length of ``spec`` at one case."""
-    floats = [
-        a.dtype for a in spec.args if isinstance(a, BufferArg) and a.dtype.is_float and a.role is not Role.SCRATCH
-    ]
+    buffers = [a for a in spec.args if isinstance(a, BufferArg) and a.role is not Role.SCRATCH]
+    types = [a.dtype if a.texture is None else a.texture.gives(a.dtype) for a in buffers]
+    floats = [t for t in types if t.is_float]
     widest = min(floats, key=lambda d: d.unit_roundoff) if floats else DType.FLOAT64
     u = widest.unit_roundoff
     return Scales(u, min(u, DType.FLOAT32.unit_roundoff), widest, _length(spec, bound) if reduces else 1)
@@ -171,15 +179,17 @@ def derive(
     scalars = {a.name: _value(a, bound) for a in spec.args if isinstance(a, ScalarArg) and a.dtype.is_float}
     steady = Steady(reference)
     evaluate = steady.watching(evaluate)
-    exact = exact_outputs(wide, evaluate, s.widest)
+    exact = set() if filtered_textures(spec) else exact_outputs(wide, evaluate, s.widest)
     if exact >= reference.keys():
         return {
             a.name: exactly(_exactly(a, wide, reference[a.name], s.length)) for a in spec.outputs if a.name in reference
         }
     moves = spread(wide, scalars, reference, evaluate, seed)
     own, overflow = own_error(wide, reference, evaluate, narrow, own_type, s.u_widest, seed)
+    fused = contracted(wide, reference, evaluate, s.u_widest)
     expansion = expanded(wide, reference, evaluate, s.growth)
     sums = accumulated(wide, reference, evaluate, s.growth, seed) if s.length > 1 else None
+    filtering = filtering_error(spec, wide, reference, evaluate, seed)
     integers = {a.name: reference[a.name] for a in spec.outputs if not a.dtype.is_float and a.name in reference}
     others = flips(wide, integers, evaluate, narrow, s.u_widest, seed)
     result: dict[str, Allowed] = {}
@@ -191,7 +201,7 @@ def derive(
             result[name] = exactly(_exactly(output, wide, reference[name], s.length))
             continue
         if not output.dtype.is_float:
-            result[name] = exactly(np.maximum(others[name], np.rint(expansion[name])))
+            result[name] = exactly(np.maximum.reduce([others[name], np.rint(expansion[name]), filtering[name]]))
             continue
         magnitude = np.abs(reference[name].astype(np.float64))
         u_out = output.dtype.unit_roundoff
@@ -200,7 +210,9 @@ def derive(
             scale = _finite(s.growth * moves[name])
             if sums is not None:
                 scale = np.maximum(scale, _finite(sums[name]))
-            tolerance = scale + _finite(E * own[name]) + _vanished(magnitude, moves[name]) + expansion[name] + rounding
+            own_term = _finite(E * own[name]) + _finite(E * fused[name])
+            tolerance = scale + own_term + _vanished(magnitude, moves[name]) + expansion[name] + rounding
+            tolerance = tolerance + _finite(filtering[name])
         allowed = where_finite(reference[name], tolerance, troubled=troubled)
         result[name] = Allowed(np.where(steady.always_nan(name), 0.0, allowed), overflow[name])
     return result

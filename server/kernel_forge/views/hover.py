@@ -58,7 +58,8 @@ def _contract(spec: KernelSpec) -> str:
     for arg in spec.args:
         if isinstance(arg, BufferArg):
             shape = " × ".join(e.text for e in arg.shape)
-            rows.append(f"| `{arg.name}` | {arg.dtype.value} | {shape} | {arg.role.value} |")
+            kind = arg.dtype.value if arg.texture is None else f"texture of {arg.dtype.value}"
+            rows.append(f"| `{arg.name}` | {kind} | {shape} | {arg.role.value} |")
         else:
             rows.append(f"| `{arg.name}` | {arg.dtype.value} | = {arg.value.text} | value |")
     references = [f"`{o}` must be {reference_text(r)}" for o, r in spec.references.items()]

@@ -3,7 +3,7 @@
 from dataclasses import asdict
 from typing import Any
 
-from kernel_forge.domain.measurement import Measurement, Peaks
+from kernel_forge.domain.measurement import STEADY, Measurement, Peaks
 from kernel_forge.domain.performance import Attained, Counters, KernelTiming, Occupancy
 
 _UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns"))
@@ -34,6 +34,8 @@ def timing_lines(timing: KernelTiming) -> list[str]:
     if dict(timing.checked_at) != dict(timing.sizes):
         checked = ", ".join(f"{k} = {v}" for k, v in timing.checked_at.items())
         lines.append(f"  checked    at {checked}, not at the timed case")
+    elif not timing.result_checked:
+        lines.append("  checked    before it was timed; the result of the timed launches was not compared")
     if timing.configuration:
         lines.append("  tunables   " + ", ".join(f"{k} = {v}" for k, v in timing.configuration.items()))
     lines.append(
@@ -49,7 +51,10 @@ def timing_lines(timing: KernelTiming) -> list[str]:
         lines.append(f"  note: no hardware counters: {timing.no_counters}")
     if made.launch_bound:
         lines.append("  note: launch-bound: most of this is the time of a launch, not of the kernel")
-    if abs(timing.drift - 1) >= 0.02:
+    lines.extend(f"  note: {note}" for note in timing.notes)
+    if timing.drift is None:
+        lines.append("  note: whether the clocks were steady is not known: the control kernel could not be timed")
+    elif abs(timing.drift - 1) >= STEADY:
         change = 100 * (timing.drift - 1)
         lines.append(f"  note: the clocks moved by {change:+.1f} % meanwhile; measure again when the GPU is at rest")
     return lines
@@ -62,14 +67,19 @@ def occupancy_text(held: Occupancy) -> str:
 
 def _counters(found: Counters, number: int | None) -> list[str]:
     which = "counters  " if number is None else f"launch {number}  "
-    memory = f"{found.memory_read_bytes / 2**20:.4g} MiB read, {found.memory_written_bytes / 2**20:.4g} MiB written"
+    read, written = (_number(n, 2**-20) for n in (found.memory_read_bytes, found.memory_written_bytes))
+    memory = f"{read} MiB read, {written} MiB written"
     return [
-        f"  {which} {memory}; memory {found.memory_percent:.0f} % busy, "
-        f"multiprocessors {found.multiprocessor_percent:.0f} %",
-        f"             occupancy {found.occupancy_percent:.0f} %, L2 hits {found.l2_hit_percent:.0f} %, "
-        f"loads use {found.load_sector_percent:.0f} % of their sectors, {found.active_lanes:.3g} of 32 lanes active, "
-        f"{found.bank_conflicts:.0f} bank conflicts (ncu)",
+        f"  {which} {memory}; memory {_number(found.memory_percent)} % busy, "
+        f"multiprocessors {_number(found.multiprocessor_percent)} %",
+        f"             occupancy {_number(found.occupancy_percent)} %, L2 hits {_number(found.l2_hit_percent)} %, "
+        f"loads use {_number(found.load_sector_percent)} % of their sectors, {_number(found.active_lanes)} of 32 lanes "
+        f"active, {_number(found.bank_conflicts)} bank conflicts (ncu)",
     ]
+
+
+def _number(value: float | None, scale: float = 1.0) -> str:
+    return "?" if value is None else f"{value * scale:.3g}"
 
 
 def _rates(found: Attained, peaks: Peaks) -> list[str]:
@@ -84,7 +94,8 @@ def _rates(found: Attained, peaks: Peaks) -> list[str]:
             f"  arithmetic {rate(found.operations_per_second, 'FLOP/s')} as the reference counts it, "
             f"{100 * found.arithmetic_share:.1f} % of the {found.arithmetic} peak ({peak})"
         )
-    lines.append(f"  roofline   {100 * found.share:.0f} % of the {found.bound} roof")
+    if found.share is not None:
+        lines.append(f"  roofline   {100 * found.share:.0f} % of the {found.bound} roof")
     return lines
 
 
@@ -102,6 +113,8 @@ def timing_json(timing: KernelTiming) -> dict[str, Any]:
         "attained": None if timing.attained is None else asdict(timing.attained),
         "counters": [asdict(c) for c in timing.counters],
         "no_counters": timing.no_counters,
+        "result_checked": timing.result_checked,
+        "notes": list(timing.notes),
         "peaks": None if timing.peaks is None else asdict(timing.peaks),
     }
 

@@ -72,3 +72,15 @@ def test_drift_is_that_of_the_control_kernel(tmp_path: Path) -> None:
     assert isinstance(made, Timings)
     assert made.drift == pytest.approx(1.1)
     assert not made.is_steady
+
+
+def test_without_its_controls_a_measurement_does_not_claim_to_be_steady(tmp_path: Path) -> None:
+    artifact = compiled(tmp_path, Scripted())
+    assert isinstance(artifact, Artifact)
+    lost = {"status": "lost"}
+    launch = Launch("k", (), (1, 1, 1), (32, 1, 1))
+    pool, trials = Pool([lost, lost, lost, entry(1e-6)]), [Trial(artifact, RunRequest((), (launch,)))]
+    made = time_trials(pool, control_trials(artifact, 2), trials, TimingPlan(), "")  # type: ignore[arg-type]
+    assert isinstance(made, Timings)
+    assert made.drift is None and not made.is_steady
+    assert isinstance(made.results[0], Timed) and made.results[0].measurement.launch_bound is None

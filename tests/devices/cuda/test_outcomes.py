@@ -81,13 +81,27 @@ def test_faults_of_the_hardware(code: int, kind: str) -> None:
         (1, "load", "configuration"),
         (1, "allocate", "configuration"),  # a symbol of another size, say
         (715, "run", "trap"),
-        (999, "run", "crash"),
     ],
 )
 def test_launches_that_fail(code: int, stage: str, kind: str) -> None:
     made = failed(code, stage)
     assert isinstance(made, LaunchFailed)
     assert made.kind == kind
+
+
+@pytest.mark.parametrize(
+    ("code", "stage"),
+    # Unknown; damaged memory; no code for this GPU; a driver too old; a GPU that is gone; a wrong value of ours.
+    [(999, "run"), (214, "run"), (209, "load"), (222, "load"), (802, "allocate"), (1, "run")],
+)
+def test_what_no_kernel_does_is_no_verdict(code: int, stage: str) -> None:
+    made = failed(code, stage)
+    assert isinstance(made, Unavailable)
+    assert "the GPU or its driver failed" in made.reason
+
+
+def test_the_watchdog_of_a_display_is_a_time_limit() -> None:
+    assert isinstance(failed(702), TimedOut)
 
 
 @pytest.mark.parametrize("stage", ["allocate", "launch 0"])

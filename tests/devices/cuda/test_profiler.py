@@ -34,6 +34,14 @@ def test_other_errors_are_told() -> None:
     assert "LibraryNotLoaded" in made.reason
 
 
+def test_a_counter_that_this_gpu_does_not_have_is_none() -> None:
+    first, *rest = rows(0)
+    for said in ("n/a", "", "nan"):
+        made = read_counters([HEAD, first.rpartition(",")[0] + f',"{said}"', *rest], ["k"])
+        assert not isinstance(made, Unavailable)
+        assert made[0].nanoseconds is None and made[0].active_lanes == len(METRICS)
+
+
 def test_a_launch_too_few_or_a_counter_too_few_is_no_answer() -> None:
     assert isinstance(read_counters([HEAD, *rows(0)], ["a", "b"]), Unavailable)
     assert isinstance(read_counters([HEAD, *rows(0)[:-1]], ["a"]), Unavailable)

@@ -11,6 +11,7 @@ from kernel_forge.devices.cuda.protocol import Frame, ProtocolError, read_frame,
 from kernel_forge.devices.cuda.wire import Code, decode_runs, encode_run
 from kernel_forge.domain.dtypes import DType
 from kernel_forge.domain.launch import Buffer, BufferRef, Launch, RunRequest, Scalar, poison
+from kernel_forge.domain.texture import Address, Filter, Memory, Read, Sampling, Texture
 
 HEADERS = st.dictionaries(st.text(max_size=8), st.integers() | st.text(max_size=8) | st.booleans(), max_size=4)
 
@@ -82,6 +83,22 @@ def test_a_run_travels_whole(dtype: DType) -> None:
     assert made.args == ("x", "y", np.ones(1, dtype.numpy).tobytes())
     assert (made.grid, made.block, made.shared_bytes, made.cluster) == ((2, 1, 1), (3, 1, 1), 16, (2, 1, 1))
     assert made.cooperative
+
+
+def test_a_texture_travels_whole() -> None:
+    sampling = Sampling(Filter.LINEAR, Address.MIRROR, True, Read.NORMALIZED, Memory.ARRAY)
+    texture = Texture((3, 4), 2, sampling)
+    texels = np.arange(24, dtype=np.uint8)
+    request = RunRequest((Buffer("t", DType.UINT8, 24, texels, writable=False, texture=texture),), ())
+    header, parts = encode_run(Code(b"", {}), request)
+    stream = io.BytesIO()
+    write_frame(stream, {"type": "job", "runs": [header]}, parts)
+    stream.seek(0)
+    frame = read_frame(stream)
+    assert frame is not None
+    (run,) = decode_runs(frame)
+    assert run.buffers[0].texture == texture
+    assert run.buffers[0].initial(0).tolist() == list(range(24))
 
 
 def test_a_job_of_another_version() -> None:

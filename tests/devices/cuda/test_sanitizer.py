@@ -1,13 +1,19 @@
 """What compute-sanitizer's records mean. The form of the records was seen on an H200 (see the contract's GPU tests)."""
 
+from pathlib import Path
+from typing import Any
+
 import numpy as np
 import pytest
 
 from kernel_forge.devices.compilers.messages import UserFile
-from kernel_forge.devices.cuda.sanitizer import read_report
+from kernel_forge.devices.cuda.protocol import Frame
+from kernel_forge.devices.cuda.sanitizer import read_report, sanitize
 from kernel_forge.domain.dtypes import DType
 from kernel_forge.domain.launch import Buffer, RunRequest
-from kernel_forge.domain.outcome import BarrierDivergence, LaunchFailed, MemoryFault, RaceFound, Thread
+from kernel_forge.domain.outcome import BarrierDivergence, LaunchFailed, MemoryFault, RaceFound, Thread, Unavailable
+from kernel_forge.ports import Artifact
+from tests.devices.cuda.test_device import Scripted, compiled
 
 TEXT = "__global__ void k(float* y) {\n  y[threadIdx.x] = 1;\n  y[2] = y[3];\n}\n"
 SOURCES = {"k.cu": UserFile("/user/k.cu", TEXT)}
@@ -36,6 +42,39 @@ def read(*records: str):  # type: ignore[no-untyped-def]
 
 def test_an_empty_report_is_good() -> None:
     assert read() == []
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        "<record><kind>Newest</kind><level>Error</level><what><text>?</text></what></record>",
+        "<record><kind>Precise</kind></record>",
+    ],
+)
+def test_an_error_that_is_not_understood_is_not_passed_over(record: str) -> None:
+    with pytest.raises(ValueError, match="compute-sanitizer reports an error"):
+        read(record)
+
+
+class Answering:
+    """A pool whose worker ran the kernel under a tool, with this end."""
+
+    def __init__(self, run: str) -> None:
+        self.run = run
+
+    def ask(self, *_: Any) -> Frame:
+        facts = {"report": report(), "addresses": ADDRESSES, "run": self.run, "why": "cuMemAlloc: out of memory"}
+        return Frame({"type": "result", "status": "sanitized", **facts})
+
+
+def test_what_did_not_run_under_a_tool_is_not_clean(tmp_path: Path) -> None:
+    artifact = compiled(tmp_path, Scripted())
+    assert isinstance(artifact, Artifact)
+    for run, words in (("error", "could not be run under memcheck: cuMemAlloc"), ("timeout", "did not end within")):
+        made = sanitize(Answering(run), artifact, REQUEST, ("memcheck",))  # type: ignore[arg-type]
+        assert isinstance(made, Unavailable)
+        assert words in made.reason
+    assert sanitize(Answering("ran"), artifact, REQUEST, ("memcheck",)) == ()  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

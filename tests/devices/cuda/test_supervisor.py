@@ -16,7 +16,8 @@ HEAD = """
 import os, sys, time
 from kernel_forge.devices.cuda.protocol import VERSION, read_frame, write_frame
 out, inp = sys.stdout.buffer, sys.stdin.buffer
-def hello(): write_frame(out, {"type": "hello", "version": VERSION, "facts": {"name": "Toy GPU"}})
+FACTS = {"name": "Toy GPU", "capability": "9.0", "multiprocessors": 1}
+def hello(): write_frame(out, {"type": "hello", "version": VERSION, "facts": FACTS})
 def job():
     while True:
         frame = read_frame(inp)
@@ -37,7 +38,7 @@ def command(tmp_path: Path, body: str) -> tuple[str, ...]:
 def test_jobs_and_answers(tmp_path: Path) -> None:
     worker = Worker(command(tmp_path, ECHO))
     try:
-        assert worker.facts == {"name": "Toy GPU"}
+        assert worker.facts == {"name": "Toy GPU", "capability": "9.0", "multiprocessors": 1}
         for text in (b"one", b"two"):
             frame = worker.ask({"task": "run"}, [text], 20)
             assert not isinstance(frame, Lost) and bytes(frame.payload) == text
@@ -53,6 +54,11 @@ def test_jobs_and_answers(tmp_path: Path) -> None:
         ("sys.exit('no driver')", "no driver"),
         ('write_frame(out, {"type": "hello", "version": 99})', "another version"),
         ('write_frame(out, {"type": "hello", "version": VERSION, "error": "no GPU"})', "no GPU"),
+        ('write_frame(out, {"type": "hello", "version": VERSION})', "does not tell what its GPU is: None"),
+        (
+            'write_frame(out, {"type": "hello", "version": VERSION, "facts": {"name": "x"}})',
+            "does not tell what its GPU",
+        ),
     ],
 )
 def test_what_does_not_start(tmp_path: Path, body: str, words: str) -> None:
@@ -109,6 +115,41 @@ def test_a_worker_that_neither_reads_nor_speaks_is_given_up(tmp_path: Path, monk
     lost = worker.ask({"task": "run"}, [bytes(4 << 20)], 60)  # more than a pipe takes
     assert isinstance(lost, Lost) and "silent" in lost.reason and not lost.timed_out
     assert time.monotonic() - began < 20
+
+
+def test_a_worker_that_beats_but_does_not_read_is_given_up_at_the_limit(tmp_path: Path) -> None:
+    beats = "hello()\nwhile True: write_frame(out, {'type': 'alive'}); time.sleep(0.1)\n"
+    worker = Worker(command(tmp_path, beats))
+    lost = worker.ask({"task": "run"}, [bytes(4 << 20)], 1.0)
+    assert isinstance(lost, Lost) and "did not take the job" in lost.reason and lost.timed_out
+    with pytest.raises(ProcessLookupError):
+        os.kill(worker.pid, 0)
+
+
+def test_a_slow_answer_is_no_silence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Twenty parts of one frame, a quarter of a second apart, at a limit of two seconds."""
+    monkeypatch.setattr(supervisor, "SILENCE_LIMIT", 2.0)
+    slow = """
+import json, struct
+hello()
+head = json.dumps({"type": "result", "number": job().header["number"], "status": "ran"}).encode()
+out.write(struct.pack(">2sIQ", b"KF", len(head), 20) + head)
+for _ in range(20):
+    out.write(b"x"); out.flush(); time.sleep(0.25)
+time.sleep(60)
+"""
+    worker = Worker(command(tmp_path, slow))
+    try:
+        answer = worker.ask({}, [], 30)
+        assert not isinstance(answer, Lost) and bytes(answer.payload) == b"x" * 20
+    finally:
+        worker.kill()
+
+
+def test_a_reason_is_said_once(tmp_path: Path) -> None:
+    with pytest.raises(WorkerUnavailable) as caught:
+        Worker(command(tmp_path, "sys.exit('no driver here')"))
+    assert str(caught.value).count("no driver here") == 1
 
 
 def test_no_code_of_the_current_folder_runs_in_a_worker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

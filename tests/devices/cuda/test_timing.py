@@ -1,5 +1,6 @@
 """The worker's timing on a GPU that is played: time passes by the launches, so that every result is known."""
 
+import itertools
 import sys
 import types
 from collections.abc import Iterator
@@ -117,7 +118,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Iterator[Clock]:
 def run(kernel: str, nbytes: int = 4 * L2) -> WireRun:
     buffers = (WireBuffer("y", DType.FLOAT32, nbytes, True, False, None),) if nbytes else ()
     launch = WireLaunch(kernel, ("y",) if nbytes else (), (1, 1, 1), (32, 1, 1), 0, None, False)
-    return WireRun(Code(b"", {kernel: kernel}), buffers, (launch,), 0, 5.0, 1000)
+    return WireRun(Code(b"", {kernel: kernel}), None, buffers, (launch,), 0, 5.0, 1000)
 
 
 def measure(clock: Clock, runs: list[WireRun], **plan: Any) -> Any:
@@ -167,3 +168,24 @@ def test_a_fault_while_sampling_is_that_trials_own(clock: Clock) -> None:
     assert result.header["trials"][1]["code"] == 700
     assert result.spent
     assert "error" not in (statuses[0], statuses[2])
+
+
+def test_what_is_read_and_written_is_restored_before_every_execution(
+    clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A copy of the pristine contents goes before each launch of a kernel that works in place, warm-up included."""
+    done: list[str] = []
+    driver = sys.modules["pycuda.driver"]
+    monkeypatch.setattr(driver, "memcpy_dtod_async", lambda *rest: done.append("restored"))
+    run_on = clock.run
+    monkeypatch.setattr(clock, "run", lambda kernel, overhead: (done.append(kernel), run_on(kernel, overhead))[1])
+    clock.seconds = {"control": 1e-4, "in_place": 1e-5}
+    data = memoryview(bytes(64))
+    buffers = (WireBuffer("y", DType.FLOAT32, 64, True, False, data),)
+    launch = WireLaunch("in_place", ("y",), (1, 1, 1), (32, 1, 1), 0, None, False)
+    in_place = WireRun(Code(b"", {"in_place": "in_place"}), None, buffers, (launch,), 0, 5.0, 1000)
+    entry = measure(clock, [run("control"), in_place], budget=0.05).header["trials"][1]
+    assert entry["status"] == "timed"
+    ours = [what for what in done if what != "control"]
+    assert ours.count("in_place") > 5
+    assert all(before == "restored" for before, what in itertools.pairwise(ours) if what == "in_place")

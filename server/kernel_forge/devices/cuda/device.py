@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import shlex
 import sys
 import threading
 import time
@@ -23,16 +24,18 @@ from kernel_forge.devices.cuda.peaks import kept_peaks, measure_peaks, read_peak
 from kernel_forge.devices.cuda.profiler import profile
 from kernel_forge.devices.cuda.sanitizer import MISSING, sanitize
 from kernel_forge.devices.cuda.supervisor import WorkerPool, WorkerUnavailable
-from kernel_forge.devices.cuda.wire import encode_run
+from kernel_forge.devices.cuda.wire import Code, encode_run
 from kernel_forge.devices.shadow import HostCode, TooManyHeaders, shadow_sources
-from kernel_forge.domain.launch import CompileRequest, RunRequest
+from kernel_forge.domain.launch import CompileRequest, RunRequest, Schedule
 from kernel_forge.domain.measurement import Peaks, TimingPlan, Timings
 from kernel_forge.domain.outcome import CompileFailed, RunOutcome, SanitizerFailure, Unavailable
 from kernel_forge.domain.performance import Counters
+from kernel_forge.domain.stream_order import in_order
 from kernel_forge.ports import SANITIZERS, Artifact, DeviceInfo, Trial
 
 # The worker ends a run at its limit by itself; memory must be filled and read as well.
 GRACE_SECONDS = 10.0
+POISON_KERNELS = ("kf_poison_shared",)
 RETRY_SECONDS = 30.0
 
 
@@ -65,6 +68,7 @@ class CudaDevice:
         self._lock = threading.Lock()
         self._facts: Mapping[str, Any] | str | None = None
         self._asked = 0.0
+        self._poison_code: Code | None = None
         self.compilations = 0
 
     def facts(self) -> Mapping[str, Any]:
@@ -88,18 +92,22 @@ class CudaDevice:
     def info(self) -> DeviceInfo:
         """What this device is; the first call starts the worker."""
         info = DeviceInfo(self.name, "NVIDIA GPU through PyCUDA", "measured", has_schedules=False, has_watch=False)
-        compiler = {"CUDA compiler": self.compiler.description}
+        own = {
+            "worker": shlex.join(self.pool.command),
+            "CUDA compiler, on this machine": self.compiler.description,
+        }
         try:
             facts = self.facts()
         except WorkerUnavailable as error:
-            return replace(info, unavailable=str(error), facts=compiler)
+            where = "" if self.pool.command[0] == sys.executable else f"the worker of {self.name} cannot be used: "
+            return replace(info, basis="not measured", unavailable=f"{where}{error}", facts=own)
         return replace(
             info,
             description=f"{facts['name']}, compute capability {facts['capability']}",
             basis=f"measured on {facts['name']}",
             unavailable=self.compiler.unavailable,
             sanitizer=None if "compute_sanitizer" in facts else MISSING,
-            facts={**compiler, **{k.replace("_", " "): str(v) for k, v in facts.items()}},
+            facts={**own, **{k.replace("_", " "): str(v) for k, v in facts.items()}},
         )
 
     def prepare(self) -> Unavailable | None:
@@ -166,7 +174,13 @@ class CudaDevice:
         if isinstance(loaded, Unavailable):
             return loaded
         code, texts = loaded
-        header, payload = encode_run(code, request)
+        # What is queued first begins first where streams do not wait for each other: the second run shows it.
+        schedule = Schedule.REVERSE if request.poison_seed % 2 else Schedule.FORWARD
+        request = replace(request, launches=tuple(in_order(request.launches, schedule, 0)))
+        poison = self._poison()
+        if isinstance(poison, Unavailable):
+            return poison
+        header, payload = encode_run(code, request, poison)
         limit = request.time_limit + GRACE_SECONDS
         try:
             answer = self.pool.ask({"task": "run", "runs": [header]}, payload, limit)
@@ -198,8 +212,11 @@ class CudaDevice:
         if kept is not None:
             return kept
         made = self._own_kernels(PEAKS_SOURCE, PEAK_KERNELS)
-        peaks = made if isinstance(made, Unavailable) else measure_peaks(self.time, made, facts, self.info().basis)
-        if isinstance(peaks, Peaks):
+        found = made if isinstance(made, Unavailable) else measure_peaks(self.time, made, facts, self.info().basis)
+        if isinstance(found, Unavailable):
+            return found
+        peaks, is_steady = found
+        if is_steady:  # else it is measured again the next time
             write_peaks(file, peaks)
         return peaks
 
@@ -210,6 +227,16 @@ class CudaDevice:
     def _controls(self) -> list[Trial] | Unavailable:
         made = self._own_kernels(Path(__file__).with_name("control.cu"), CONTROL_KERNELS)
         return made if isinstance(made, Unavailable) else control_trials(made, int(self.facts()["multiprocessors"]))
+
+    def _poison(self) -> Code | Unavailable:
+        """What fills shared memory before a launch; compiled or looked up once."""
+        if self._poison_code is None:
+            made = self._own_kernels(Path(__file__).with_name("poison.cu"), POISON_KERNELS)
+            loaded = made if isinstance(made, Unavailable) else load_code(made)
+            if isinstance(loaded, Unavailable):
+                return loaded
+            self._poison_code = loaded[0]
+        return self._poison_code
 
     def _own_kernels(self, path: Path, kernels: tuple[str, ...]) -> Artifact | Unavailable:
         made = self.compile(CompileRequest(str(path), path.read_text(encoding="utf-8"), kernels))

@@ -6,9 +6,10 @@ from typing import Any
 
 from kernel_forge.devices.compilers.messages import UserFile
 from kernel_forge.devices.cuda.artifacts import load_code
+from kernel_forge.devices.cuda.asking import ask
 from kernel_forge.devices.cuda.outcomes import contents, driver_failure
 from kernel_forge.devices.cuda.protocol import Frame
-from kernel_forge.devices.cuda.supervisor import Lost, WorkerPool, WorkerUnavailable
+from kernel_forge.devices.cuda.supervisor import WorkerPool
 from kernel_forge.devices.cuda.wire import encode_plan, encode_run
 from kernel_forge.domain.dtypes import DType
 from kernel_forge.domain.launch import Buffer, BufferRef, Launch, RunRequest, Scalar
@@ -20,8 +21,9 @@ CONTROL_KERNELS = ("kf_control", "kf_empty")
 CONTROLS = 3
 CONTROL_ROUNDS = 2000
 LAUNCH_BOUND = 3.0
-# Beside the budget: making buffers, warming up, one sample that began before the end.
+# Beside the budget: making buffers, and up to so many executions of a slow kernel: warming up, one sample at the end.
 SETUP_SECONDS = 60.0
+EXECUTIONS = 8
 
 
 def control_trials(artifact: Artifact, multiprocessors: int) -> list[Trial]:
@@ -57,22 +59,16 @@ def time_trials(
         headers.append(header)
         payload.extend(parts)
         sources.append(loaded[1])
-    limit = plan.budget + SETUP_SECONDS + sum(t.request.time_limit for t in trials)
-    try:
-        answer = pool.ask({"task": "time", "runs": headers, "plan": encode_plan(plan)}, payload, limit)
-    except WorkerUnavailable as error:
-        return Unavailable(str(error))
-    if isinstance(answer, Lost):
-        return Unavailable(f"the GPU worker was lost while timing: {answer.reason}")
-    if answer.header["status"] == "broken":
-        return Unavailable(f"the GPU worker failed: {str(answer.header['trace']).strip().splitlines()[-1]}")
-    return _read(answer, (*controls, *trials), sources, basis)
+    limit = plan.budget + SETUP_SECONDS + EXECUTIONS * sum(t.request.time_limit for t in trials)
+    job = {"task": "time", "runs": headers, "plan": encode_plan(plan)}
+    answer = ask(pool, job, payload, limit, doing="while timing")
+    return answer if isinstance(answer, Unavailable) else _read(answer, (*controls, *trials), sources, basis)
 
 
 def _read(answer: Frame, trials: Sequence[Trial], sources: Sequence[Mapping[str, UserFile]], basis: str) -> Timings:
     entries = answer.header["trials"]
     control = entries[0]
-    drift = 1.0
+    drift = None
     if control["status"] == "timed":
         samples = control["samples"]
         third = max(1, len(samples) // 3)
@@ -85,8 +81,8 @@ def _read(answer: Frame, trials: Sequence[Trial], sources: Sequence[Mapping[str,
         if number < CONTROLS:
             continue
         if entry["status"] == "timed":
-            bound = LAUNCH_BOUND * floors.get(entry["method"], 0.0) * len(trial.request.launches)
-            measurement = _measurement(entry, bound, basis)
+            floor = floors.get(entry["method"])
+            measurement = _measurement(entry, floor and LAUNCH_BOUND * floor * len(trial.request.launches), basis)
             by_name = {b.name: b for b in trial.request.buffers}
             results.append(Timed(measurement, contents(arrays, entry["outputs"], by_name)))
         else:
@@ -94,11 +90,13 @@ def _read(answer: Frame, trials: Sequence[Trial], sources: Sequence[Mapping[str,
     return Timings(tuple(results), drift)
 
 
-def _measurement(entry: Mapping[str, Any], bound: float, basis: str) -> Measurement:
+def _measurement(entry: Mapping[str, Any], bound: float | None, basis: str) -> Measurement:
+    """``bound``: seconds below which it is the launch that takes the time; None where that is not known."""
     samples = [float(s) for s in entry["samples"]]
     low, high = median_interval(samples)
     median = statistics.median(samples)
-    return Measurement(median, low, high, len(samples), int(entry["batch"]), entry["method"], median < bound, basis)
+    launch_bound = None if bound is None else median < bound
+    return Measurement(median, low, high, len(samples), int(entry["batch"]), entry["method"], launch_bound, basis)
 
 
 def _failure(entry: Mapping[str, Any], request: RunRequest, sources: Mapping[str, UserFile]) -> RunFailure:

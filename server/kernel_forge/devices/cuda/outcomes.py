@@ -35,7 +35,9 @@ _FAULTS = {
     717: ("out-of-bounds", "access in the wrong address space"),
     718: ("out-of-bounds", "jump to an address that is no code"),
 }
-_OUT_OF_MEMORY = 2
+# What a launch can be refused for, by its own fault: the shape, the resources, a cluster, cooperation.
+_REFUSALS = frozenset({1, 701, 703, 720, 801, 912, 915})
+_OUT_OF_MEMORY, _WATCHDOG = 2, 702
 _NO_PLACE = "the GPU does not say where"
 
 
@@ -116,9 +118,12 @@ def driver_failure(header: Mapping[str, Any], request: RunRequest, sources: Mapp
     if code == 719:
         message = f"the hardware ended the kernel ({name}), most often for an access to shared memory out of bounds"
         return MemoryFault("out-of-bounds", f"{message}; {_NO_PLACE}")
-    if stage.startswith("launch") or stage in ("load", "allocate"):
+    if code == _WATCHDOG:
+        return TimedOut(request.time_limit, f"the driver ended the kernel, which held up the display ({name})")
+    if code in _REFUSALS and stage != "run":
         return LaunchFailed("configuration", f"the driver refuses the launch: {header['call']}: {name}")
-    return LaunchFailed("crash", f"{header['call']}: {name} ({code})")
+    # Damaged memory, a driver too old, a GPU that fell off the bus: nothing that a kernel could be blamed for.
+    return Unavailable(f"the GPU or its driver failed: {header['call']}: {name} ({code})")
 
 
 def _assertion(text: str, sources: Mapping[str, UserFile]) -> LaunchFailed:

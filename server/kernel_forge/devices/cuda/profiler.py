@@ -1,10 +1,12 @@
 """Hardware counters of an execution, read with ncu."""
 
 import csv
+import math
 from collections.abc import Iterable
 
 from kernel_forge.devices.cuda.artifacts import load_code
-from kernel_forge.devices.cuda.supervisor import Lost, WorkerPool, WorkerUnavailable
+from kernel_forge.devices.cuda.asking import ask
+from kernel_forge.devices.cuda.supervisor import WorkerPool
 from kernel_forge.devices.cuda.wire import encode_run
 from kernel_forge.domain.launch import RunRequest
 from kernel_forge.domain.outcome import Unavailable
@@ -41,21 +43,11 @@ def profile(pool: WorkerPool, artifact: Artifact, request: RunRequest) -> tuple[
         return loaded
     header, payload = encode_run(loaded[0], request)
     job = {"task": "profile", "metrics": list(METRICS), "runs": [header]}
-    try:
-        answer = pool.ask(job, payload, request.time_limit + SETUP_SECONDS)
-    except WorkerUnavailable as error:
-        return Unavailable(str(error))
-    if isinstance(answer, Lost):
-        return Unavailable(f"the GPU worker was lost while profiling: {answer.reason}")
-    match answer.header["status"]:
-        case "profiled":
-            return read_counters(str(answer.header["report"]).splitlines(), [x.kernel for x in request.launches])
-        case "missing":
-            return Unavailable(MISSING)
-        case "unfinished":
-            return Unavailable(f"profiling: {answer.header['reason']}")
-        case _:
-            return Unavailable(f"the GPU worker failed: {str(answer.header['trace']).strip().splitlines()[-1]}")
+    limit = request.time_limit + SETUP_SECONDS
+    answer = ask(pool, job, payload, limit, doing="while profiling", missing=MISSING)
+    if isinstance(answer, Unavailable):
+        return answer
+    return read_counters(str(answer.header["report"]).splitlines(), [x.kernel for x in request.launches])
 
 
 def read_counters(lines: Iterable[str], kernels: list[str]) -> tuple[Counters, ...] | Unavailable:
@@ -67,12 +59,21 @@ def read_counters(lines: Iterable[str], kernels: list[str]) -> tuple[Counters, .
     if start is None:
         said = next((line for line in kept if "==ERROR==" in line), "it wrote no counters")
         return Unavailable(f"ncu: {said.removeprefix('==ERROR==').strip()}")
-    launches: dict[str, dict[str, float]] = {}
+    launches: dict[str, dict[str, float | None]] = {}
     for row in csv.DictReader(kept[start:]):
         field = METRICS.get(row.get("Metric Name") or "")
         if field is not None:
-            launches.setdefault(row["ID"], {})[field] = float((row["Metric Value"] or "nan").replace(",", ""))
+            launches.setdefault(row["ID"], {})[field] = _number(row["Metric Value"] or "")
     values = list(launches.values())
     if len(values) != len(kernels) or any(v.keys() != set(METRICS.values()) for v in values):
         return Unavailable(f"ncu told of {len(values)} launches where there were {len(kernels)}, or not all counters")
     return tuple(Counters(kernel, **found) for kernel, found in zip(kernels, values, strict=True))
+
+
+def _number(text: str) -> float | None:
+    """A value of ncu's; None for ``n/a`` and the like."""
+    try:
+        value = float(text.replace(",", ""))
+    except ValueError:
+        return None
+    return value if math.isfinite(value) else None

@@ -11,11 +11,11 @@ the other for dead when it hears nothing for :data:`SILENCE_LIMIT` seconds or th
 
 import json
 import struct
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import IO, Any
 
-VERSION = 3
+VERSION = 5
 BEAT_SECONDS = 1.0
 SILENCE_LIMIT = 15.0
 _PREFIX = struct.Struct(">2sIQ")
@@ -70,8 +70,10 @@ def write_frame(stream: IO[bytes], header: Mapping[str, Any], payload: Iterable[
     stream.flush()
 
 
-def read_frame(stream: IO[bytes]) -> Frame | None:
+def read_frame(stream: IO[bytes], heard: Callable[[], None] = lambda: None) -> Frame | None:
     """The next frame; None where the stream ends between two frames.
+
+    ``heard`` is called for every part that arrives: a large frame over a slow line is no silence.
 
     Raises:
         ProtocolError: these are not frames of ours, or the stream ends within one.
@@ -80,25 +82,26 @@ def read_frame(stream: IO[bytes]) -> Frame | None:
     if not prefix:
         return None
     if len(prefix) < _PREFIX.size or not prefix.startswith(_MAGIC):
-        raise ProtocolError(f"not a frame: {prefix!r}")
+        raise ProtocolError(f"this is no worker's frame, but other text, such as a login banner: {prefix!r}")
     _, header_size, payload_size = _PREFIX.unpack(prefix)
     if header_size > HEADER_LIMIT or payload_size > PAYLOAD_LIMIT:
         raise ProtocolError(f"a frame of {header_size} + {payload_size} bytes is beyond the limits")
     try:
-        header = json.loads(_exactly(stream, header_size))
+        header = json.loads(_exactly(stream, header_size, heard))
     except (ValueError, RecursionError) as error:
         raise ProtocolError(f"the header is not JSON: {error}") from None
     if not isinstance(header, dict) or "type" not in header:
         raise ProtocolError("the header has no type")
-    return Frame(header, _exactly(stream, payload_size))
+    return Frame(header, _exactly(stream, payload_size, heard))
 
 
-def _exactly(stream: IO[bytes], size: int) -> bytearray:
+def _exactly(stream: IO[bytes], size: int, heard: Callable[[], None]) -> bytearray:
     data = bytearray(size)
     view, filled = memoryview(data), 0
     while filled < size:
-        count = stream.readinto(view[filled:])  # type: ignore[attr-defined]
+        count = stream.readinto1(view[filled:])  # type: ignore[attr-defined]
         if not count:
             raise ProtocolError("the stream ended within a frame")
         filled += count
+        heard()
     return data

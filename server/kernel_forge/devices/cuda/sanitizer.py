@@ -9,8 +9,9 @@ from xml.etree import ElementTree
 
 from kernel_forge.devices.compilers.messages import UserFile, token_range
 from kernel_forge.devices.cuda.artifacts import load_code
+from kernel_forge.devices.cuda.asking import ask
 from kernel_forge.devices.cuda.outcomes import where_in
-from kernel_forge.devices.cuda.supervisor import Lost, WorkerPool, WorkerUnavailable
+from kernel_forge.devices.cuda.supervisor import WorkerPool
 from kernel_forge.devices.cuda.wire import encode_run
 from kernel_forge.domain.launch import RunRequest
 from kernel_forge.domain.outcome import (
@@ -25,8 +26,9 @@ from kernel_forge.domain.outcome import (
 from kernel_forge.domain.text import Location
 from kernel_forge.ports import Artifact
 
-# Beside the execution: a second process with its own context, and the tool's report.
-SETUP_SECONDS = 90.0
+# Beside the execution: a second process with its own context, and the tool's report. More than the worker allows itself
+# for that (worker/tools.py), so that it is the worker that says what took so long.
+SETUP_SECONDS = 120.0
 MISSING = (
     "compute-sanitizer was not found on the GPU's machine: install the CUDA toolkit's, or "
     "pip install nvidia-cuda-sanitizer-api, or name it in KERNEL_FORGE_COMPUTE_SANITIZER"
@@ -48,27 +50,20 @@ def sanitize(
     found: list[SanitizerFailure] = []
     for tool in tools:
         job = {"task": "sanitize", "tool": tool, "runs": [header]}
+        limit = request.time_limit + SETUP_SECONDS
+        answer = ask(pool, job, payload, limit, doing=f"under {tool}", missing=MISSING)
+        if isinstance(answer, Unavailable):
+            return answer
+        addresses = {str(k): int(v) for k, v in answer.header["addresses"].items()}
         try:
-            answer = pool.ask(job, payload, request.time_limit + SETUP_SECONDS)
-        except WorkerUnavailable as error:
-            return Unavailable(str(error))
-        if isinstance(answer, Lost):
-            return Unavailable(f"the GPU worker was lost under {tool}: {answer.reason}")
-        match answer.header["status"]:
-            case "sanitized":
-                addresses = {str(k): int(v) for k, v in answer.header["addresses"].items()}
-                try:
-                    found.extend(read_report(str(answer.header["report"]), request, sources, addresses))
-                except ValueError as error:
-                    return Unavailable(f"{tool}: {error}")
-                if answer.header["run"] == "timeout":
-                    return Unavailable(f"the kernel did not end within {request.time_limit:g} s under {tool}")
-            case "missing":
-                return Unavailable(MISSING)
-            case "unfinished":
-                return Unavailable(f"{tool}: {answer.header['reason']}")
-            case _:
-                return Unavailable(f"the GPU worker failed: {str(answer.header['trace']).strip().splitlines()[-1]}")
+            seen = read_report(str(answer.header["report"]), request, sources, addresses)
+        except ValueError as error:
+            return Unavailable(f"{tool}: {error}")
+        found.extend(seen)
+        if answer.header["run"] == "timeout":
+            return Unavailable(f"the kernel did not end within {request.time_limit:g} s under {tool}")
+        if answer.header["run"] != "ran" and not seen:
+            return Unavailable(f"the kernel could not be run under {tool}: {answer.header['why']}")
     return tuple(found)
 
 
@@ -80,7 +75,7 @@ def read_report(
     Records about the driver's calls that fail after a fault, and warnings, are left out.
 
     Raises:
-        ValueError: this is no report.
+        ValueError: this is no report, or has an error of a kind that is not known here.
     """
     try:
         root = ElementTree.fromstring(xml)
@@ -109,7 +104,7 @@ def _failure(
 ) -> SanitizerFailure | None:
     what, place = record.find("what"), _place(record.find("where"), sources)
     if what is None:
-        return None
+        raise ValueError("compute-sanitizer reports an error and does not say what")
     match record.findtext("kind"):
         case "Precise":
             return _memory_fault(what, place, _thread(record), request, addresses)
@@ -124,8 +119,10 @@ def _failure(
             message = what.findtext("exception") or what.findtext("text") or "the hardware ended the kernel"
             kind = "trap" if "trap" in message.lower() else "crash"
             return LaunchFailed(kind, message.lower(), place, _thread(record))
-        case _:
+        case "Api":
             return None
+        case kind:
+            raise ValueError(f"compute-sanitizer reports an error of a kind that is not known here: {kind}")
 
 
 def _memory_fault(

@@ -4,6 +4,7 @@ import contextlib
 import math
 import os
 import queue
+import reprlib
 import signal
 import subprocess
 import threading
@@ -74,7 +75,9 @@ class Worker:
         self._log = bytearray()
         self._numbers = 0
         self._ended = threading.Event()
-        for target in (self._listen, self._ping, self._read_log):
+        self._log_reader = threading.Thread(target=self._read_log, daemon=True)
+        self._log_reader.start()
+        for target in (self._listen, self._ping):
             threading.Thread(target=target, daemon=True).start()
         self.facts = self._handshake()
 
@@ -82,14 +85,18 @@ class Worker:
         hello = self._next(START_LIMIT)
         if isinstance(hello, Lost):
             self.kill()
-            raise WorkerUnavailable(f"the worker did not start: {hello.reason}{self._log_text()}")
+            raise WorkerUnavailable(f"the worker did not start: {hello.reason}")
         if hello.kind != "hello" or hello.header.get("version") != VERSION:
             self.kill()
-            raise WorkerUnavailable(f"the worker speaks another version than {VERSION}: {dict(hello.header)}")
+            said = reprlib.repr(dict(hello.header))
+            raise WorkerUnavailable(f"the worker speaks another version than {VERSION}: {said}")
         if "error" in hello.header:
             self.kill()
             raise WorkerUnavailable(str(hello.header["error"]))
-        facts: Mapping[str, Any] = hello.header["facts"]
+        facts = hello.header.get("facts")
+        if not isinstance(facts, dict) or not {"name", "capability", "multiprocessors"} <= facts.keys():
+            self.kill()
+            raise WorkerUnavailable(f"the worker does not tell what its GPU is: {reprlib.repr(facts)}")
         return facts
 
     @property
@@ -105,13 +112,14 @@ class Worker:
     def ask(self, header: Mapping[str, Any], payload: Sequence[bytes | memoryview], time_limit: float) -> Frame | Lost:
         """Give it one job and wait for the result, at most ``time_limit`` seconds; after :class:`Lost` it is gone."""
         self._numbers += 1
+        deadline = time.monotonic() + time_limit
         try:
-            with self._lock:
-                assert self._process.stdin is not None
-                write_frame(self._process.stdin, {**header, "type": "job", "number": self._numbers}, payload)
+            self._write({**header, "type": "job", "number": self._numbers}, payload, time_limit)
         except OSError:
-            return self._lost("the worker ended, or fell silent, before it had the job")
-        answer = self._next(time_limit)
+            late = time.monotonic() >= deadline
+            reason = "it did not take the job" if late else "the worker ended, or fell silent, before it had the job"
+            return self._lost(reason, timed_out=late)
+        answer = self._next(max(0.0, deadline - time.monotonic()), time_limit)
         if isinstance(answer, Lost):
             self.kill()
             return answer
@@ -121,11 +129,24 @@ class Worker:
             self.end()
         return answer
 
-    def _lost(self, reason: str) -> Lost:
-        self.kill()
-        return Lost(reason + self._log_text())
+    def _write(self, header: Mapping[str, Any], payload: Sequence[bytes | memoryview], time_limit: float) -> None:
+        """Write a frame; a worker that does not read is killed at the limit, which ends the writing with OSError."""
+        killer = threading.Timer(time_limit, self._process.kill)
+        killer.daemon = True
+        killer.start()
+        try:
+            with self._lock:
+                assert self._process.stdin is not None
+                write_frame(self._process.stdin, header, payload)
+        finally:
+            killer.cancel()
 
-    def _next(self, time_limit: float) -> Frame | Lost:
+    def _lost(self, reason: str, *, timed_out: bool = False) -> Lost:
+        self.kill()
+        return Lost(reason + self._log_text(), timed_out)
+
+    def _next(self, time_limit: float, whole: float | None = None) -> Frame | Lost:
+        """The next frame within ``time_limit`` seconds, which are the rest of ``whole``."""
         deadline = time.monotonic() + time_limit
         while True:
             try:
@@ -133,7 +154,7 @@ class Worker:
             except queue.Empty:
                 now = time.monotonic()
                 if now >= deadline:
-                    return Lost(f"no answer within {time_limit:g} s", timed_out=True)
+                    return Lost(f"no answer within {whole or time_limit:g} s", timed_out=True)
                 if now - self._heard > self._silence_limit:
                     return Lost(f"nothing heard from the worker for {SILENCE_LIMIT:g} s")
                 continue
@@ -152,8 +173,8 @@ class Worker:
     def _listen(self) -> None:
         assert self._process.stdout is not None
         try:
-            while (frame := read_frame(self._process.stdout)) is not None:
-                self._heard = time.monotonic()
+            while (frame := read_frame(self._process.stdout, self._note_life)) is not None:
+                self._note_life()
                 if frame.kind != "alive":
                     self._frames.put(frame)
         except (ProtocolError, OSError, ValueError) as error:
@@ -161,12 +182,15 @@ class Worker:
         self._ended.set()
         self._frames.put(None)
 
+    def _note_life(self) -> None:
+        self._heard = time.monotonic()
+
     def _ping(self) -> None:
         while not self._ended.wait(BEAT_SECONDS):
             if time.monotonic() - self._heard > self._silence_limit:
                 self._process.kill()  # whoever writes a job to it would wait for ever
                 return
-            # A job that is being written keeps the worker informed by itself.
+            # A job that is being written keeps the worker informed by itself: it hears every part.
             if self._lock.acquire(blocking=False):
                 try:
                     assert self._process.stdin is not None
@@ -184,6 +208,8 @@ class Worker:
                 del self._log[:-LOG_TAIL]
 
     def _log_text(self) -> str:
+        if self._process.poll() is not None:
+            self._log_reader.join(1.0)  # its last words may still be on their way
         text = self._log.decode("utf-8", "replace").strip()
         return f": {text.splitlines()[-1][:300]}" if text else ""
 

@@ -10,6 +10,7 @@ from kernel_forge.devices.cuda.protocol import Frame, ProtocolError
 from kernel_forge.domain.dtypes import DType
 from kernel_forge.domain.launch import Buffer, BufferRef, Dim3, Launch, RunRequest, poison
 from kernel_forge.domain.measurement import TimingPlan
+from kernel_forge.domain.texture import Address, Filter, Memory, Read, Sampling, Texture
 
 Array = np.ndarray[tuple[int, ...], np.dtype[np.generic]]
 
@@ -32,6 +33,7 @@ class WireBuffer:
     writable: bool
     symbol: bool
     data: memoryview | None
+    texture: Texture | None = None
 
     def initial(self, seed: int) -> Array:
         """Flat contents before the run."""
@@ -51,13 +53,15 @@ class WireLaunch:
     shared_bytes: int
     cluster: Dim3 | None
     cooperative: bool
+    stream: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class WireRun:
-    """Everything the worker needs for one execution."""
+    """Everything the worker needs for one execution; ``poison`` has the kernel that fills shared memory."""
 
     code: Code
+    poison: Code | None
     buffers: tuple[WireBuffer, ...]
     launches: tuple[WireLaunch, ...]
     poison_seed: int
@@ -65,19 +69,23 @@ class WireRun:
     output_limit: int
 
 
-def encode_run(code: Code, request: RunRequest) -> tuple[dict[str, Any], list[bytes | memoryview]]:
-    """Header and payload parts of one execution."""
+def encode_run(
+    code: Code, request: RunRequest, poison: Code | None = None
+) -> tuple[dict[str, Any], list[bytes | memoryview]]:
+    """Header and payload parts of one execution; without ``poison`` shared memory stays as the last kernel left it."""
     arrays = [None if b.data is None else np.ascontiguousarray(b.data) for b in request.buffers]
     header = {
         "image": len(code.image),
         "entries": dict(code.entries),
+        "poison": None if poison is None else {"image": len(poison.image), "entries": dict(poison.entries)},
         "buffers": [_buffer_header(b, a) for b, a in zip(request.buffers, arrays, strict=True)],
         "launches": [_launch_header(launch) for launch in request.launches],
         "poison_seed": request.poison_seed,
         "time_limit": request.time_limit,
         "output_limit": request.output_limit,
     }
-    return header, [code.image, *(as_bytes(a) for a in arrays if a is not None)]
+    images = [code.image] if poison is None else [code.image, poison.image]
+    return header, [*images, *(as_bytes(a) for a in arrays if a is not None)]
 
 
 def as_bytes(array: Array) -> memoryview:
@@ -95,6 +103,7 @@ def _buffer_header(buffer: Buffer, data: Array | None) -> dict[str, Any]:
         "nbytes": buffer.nbytes,
         "writable": buffer.writable,
         "symbol": buffer.symbol,
+        "texture": None if buffer.texture is None else encode_texture(buffer.texture),
         "data": data is not None,
     }
 
@@ -108,6 +117,7 @@ def _launch_header(launch: Launch) -> dict[str, Any]:
         "shared_bytes": launch.shared_bytes,
         "cluster": launch.cluster,
         "cooperative": launch.cooperative,
+        "stream": launch.stream,
     }
 
 
@@ -119,15 +129,21 @@ def decode_runs(frame: Frame) -> list[WireRun]:
     """
     try:
         headers: Sequence[Mapping[str, Any]] = frame.header["runs"]
-        sizes = [s for h in headers for s in (h["image"], *(b["nbytes"] for b in h["buffers"] if b["data"]))]
+        sizes = [s for h in headers for s in _sizes(h)]
         parts = iter(frame.arrays(sizes))
         return [_run(h, parts) for h in headers]
     except (KeyError, TypeError, ValueError) as error:
         raise ProtocolError(f"a job that is not of this version: {error!r}") from None
 
 
+def _sizes(header: Mapping[str, Any]) -> list[int]:
+    images = [h["image"] for h in (header, header["poison"]) if h is not None]
+    return [*images, *(b["nbytes"] for b in header["buffers"] if b["data"])]
+
+
 def _run(header: Mapping[str, Any], parts: Iterator[memoryview]) -> WireRun:
-    code = Code(next(parts), dict(header["entries"]))
+    code, poison = (None if h is None else Code(next(parts), dict(h["entries"])) for h in (header, header["poison"]))
+    assert code is not None
     buffers = tuple(
         WireBuffer(
             b["name"],
@@ -136,12 +152,14 @@ def _run(header: Mapping[str, Any], parts: Iterator[memoryview]) -> WireRun:
             bool(b["writable"]),
             bool(b["symbol"]),
             next(parts) if b["data"] else None,
+            None if b["texture"] is None else decode_texture(b["texture"]),
         )
         for b in header["buffers"]
     )
     launches = tuple(_launch(launch) for launch in header["launches"])
     return WireRun(
         code,
+        poison,
         buffers,
         launches,
         int(header["poison_seed"]),
@@ -161,12 +179,39 @@ def _launch(header: Mapping[str, Any]) -> WireLaunch:
         int(header["shared_bytes"]),
         None if cluster is None else _dim(cluster),
         bool(header["cooperative"]),
+        None if header["stream"] is None else str(header["stream"]),
     )
 
 
 def _dim(values: Sequence[int]) -> Dim3:
     x, y, z = (int(v) for v in values)
     return (x, y, z)
+
+
+def encode_texture(texture: Texture) -> dict[str, Any]:
+    """A texture as JSON values."""
+    sampling = texture.sampling
+    return {
+        "extents": texture.extents,
+        "lanes": texture.lanes,
+        "filter": sampling.filter.value,
+        "address": sampling.address.value,
+        "normalized": sampling.normalized,
+        "read": sampling.read.value,
+        "memory": sampling.memory.value,
+    }
+
+
+def decode_texture(header: Mapping[str, Any]) -> Texture:
+    """Inverse of :func:`encode_texture`."""
+    sampling = Sampling(
+        Filter(header["filter"]),
+        Address(header["address"]),
+        bool(header["normalized"]),
+        Read(header["read"]),
+        Memory(header["memory"]),
+    )
+    return Texture(tuple(int(n) for n in header["extents"]), int(header["lanes"]), sampling)
 
 
 def encode_plan(plan: TimingPlan) -> dict[str, Any]:
@@ -176,11 +221,16 @@ def encode_plan(plan: TimingPlan) -> dict[str, Any]:
         "interval": plan.interval,
         "min_samples": plan.min_samples,
         "cold": plan.cold,
+        "outputs": plan.outputs,
     }
 
 
 def decode_plan(header: Mapping[str, Any]) -> TimingPlan:
     """Inverse of :func:`encode_plan`."""
     return TimingPlan(
-        float(header["budget"]), float(header["interval"]), int(header["min_samples"]), bool(header["cold"])
+        float(header["budget"]),
+        float(header["interval"]),
+        int(header["min_samples"]),
+        bool(header["cold"]),
+        bool(header["outputs"]),
     )

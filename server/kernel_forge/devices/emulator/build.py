@@ -170,6 +170,11 @@ def _flags(request: CompileRequest) -> list[str]:
     return [flag.replace("--std=", "-std=") for flag in request.flags if _PASSED_FLAG.match(flag)]
 
 
+def ignored_flags(request: CompileRequest) -> list[str]:
+    """The user's flags that have no effect here."""
+    return [flag for flag in request.flags if not _PASSED_FLAG.match(flag)]
+
+
 def artifact_key(request: CompileRequest, tree: Translation, toolchain: Toolchain) -> str:
     """A digest of everything that an artifact and the opinion on its code depend on."""
     parts = [

@@ -19,7 +19,7 @@ from kernel_forge.devices.compilers.judge import Consideration, Judge
 from kernel_forge.devices.compilers.messages import UserFile
 from kernel_forge.devices.compilers.nvcc import FOLDER_PREFIX
 from kernel_forge.devices.compilers.opinion import DeviceCode
-from kernel_forge.devices.emulator.build import DEFAULT_STANDARD, Built, Refused, artifact_key, build
+from kernel_forge.devices.emulator.build import DEFAULT_STANDARD, Built, Refused, artifact_key, build, ignored_flags
 from kernel_forge.devices.emulator.job import JOB, REPORT, TEXT, write_job
 from kernel_forge.devices.emulator.opinions import recall, remember
 from kernel_forge.devices.emulator.report import Event, ReportReader, read_events
@@ -257,7 +257,11 @@ def _artifact(
         CompilerMessage("note", f"<{header}> was left out: host libraries are not emulated", None, "emulator")
         for _, _, header in tree.dropped
     )
-    return Artifact(str(built.folder), request.kernels, (*messages, *left_out), built.from_cache)
+    ignored = (
+        CompilerMessage("note", f"{flag} has no effect in the emulator", None, "emulator")
+        for flag in ignored_flags(request)
+    )
+    return Artifact(str(built.folder), request.kernels, (*messages, *left_out, *ignored), built.from_cache)
 
 
 def _lacking(refused: Refused) -> Unavailable | None:

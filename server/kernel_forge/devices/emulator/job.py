@@ -5,11 +5,17 @@ from pathlib import Path
 
 import numpy as np
 
+from kernel_forge.domain.dtypes import DType
 from kernel_forge.domain.launch import Buffer, BufferRef, Launch, RunRequest, poison
+from kernel_forge.domain.stream_order import in_order
+from kernel_forge.domain.texture import Address, Filter, Memory, Read, Texture
 from kernel_forge.ports import Artifact
 
 MEMORY_BEYOND_BUFFERS = 4 << 30
 REPORT, TEXT, JOB = "report", "text", "job"
+# As kf_abi.h and runtime/texture.h number them.
+_KINDS = (DType.FLOAT32, DType.INT8, DType.UINT8, DType.INT16, DType.UINT16, DType.INT32, DType.UINT32)
+_ADDRESSES = (Address.CLAMP, Address.BORDER, Address.WRAP, Address.MIRROR)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,17 +48,38 @@ def write_job(folder: Path, artifact: Artifact, request: RunRequest, workers: in
         output = f"out{i}" if buffer.writable else "-"
         if buffer.writable:
             outputs[buffer.name] = folder / output
-        if buffer.symbol:
+        if buffer.texture is not None:
+            lines.append(_texture_line(i, buffer, buffer.texture))
+        elif buffer.symbol:
             lines.append(f"symbol {i} {buffer.name} {buffer.nbytes} in{i} {output}")
         else:
             lines.append(f"buffer {i} {buffer.nbytes} {int(buffer.writable)} in{i} {output}")
-    for launch in request.launches:
+    for launch in in_order(request.launches, request.schedule, request.schedule_seed):
         lines.extend(_launch_lines(launch, artifact, index))
     if request.watch is not None:
         watch = request.watch
         lines.append(f"watch {index[watch.buffer]} {watch.offset} {watch.nbytes}")
     (folder / JOB).write_text("\n".join(lines) + "\n", encoding="utf-8")
     return JobFiles(outputs)
+
+
+def _texture_line(number: int, buffer: Buffer, texture: Texture) -> str:
+    sampling = texture.sampling
+    z, y, x = (1,) * (3 - len(texture.extents)) + texture.extents
+    fields = (
+        number,
+        f"in{number}",
+        _KINDS.index(buffer.dtype),
+        texture.lanes,
+        len(texture.extents),
+        *(x, y, z),
+        int(sampling.filter is Filter.LINEAR),
+        _ADDRESSES.index(sampling.address),
+        int(sampling.normalized),
+        int(sampling.read is Read.NORMALIZED),
+        int(sampling.memory is Memory.LINEAR),
+    )
+    return "texture " + " ".join(str(f) for f in fields)
 
 
 def _initial(buffer: Buffer, seed: int) -> np.ndarray[tuple[int, ...], np.dtype[np.generic]]:

@@ -28,7 +28,7 @@ def time_on_cpu(
         done = all(len(s) >= plan.min_samples and is_narrow(s, plan.interval) for s in samples if s)
         if done or time.monotonic() > deadline:
             break
-    return Timings(tuple(_result(o, s) for o, s in zip(last, samples, strict=True) if o is not None), 1.0)
+    return Timings(tuple(_result(o, s) for o, s in zip(last, samples, strict=True) if o is not None), None)
 
 
 def _result(outcome: RunOutcome, samples: list[float]) -> Timed | RunFailure:
@@ -36,4 +36,4 @@ def _result(outcome: RunOutcome, samples: list[float]) -> Timed | RunFailure:
         return outcome
     low, high = median_interval(samples)
     median = statistics.median(samples)
-    return Timed(Measurement(median, low, high, len(samples), 1, "process", False, BASIS), outcome.contents)
+    return Timed(Measurement(median, low, high, len(samples), 1, "process", None, BASIS), outcome.contents)

@@ -111,6 +111,7 @@ async def verify(server: KernelForgeServer, document: Document, kernel: str | No
         kernel=kernel,
         device=server.settings.device,
         include_dirs=server.settings.include_dirs,
+        flags=server.settings.compiler_flags,
         defines=server.settings.defines or {},
         time_limit=server.settings.time_limit,
     )

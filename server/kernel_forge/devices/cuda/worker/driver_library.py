@@ -12,7 +12,6 @@ from kernel_forge.domain.launch import Dim3
 
 CLUSTER_ATTRIBUTE, COOPERATIVE_ATTRIBUTE = 4, 2
 MAX_DYNAMIC_SHARED, NON_PORTABLE_CLUSTER = 8, 14
-FUNCTION_ATTRIBUTES = {"max_threads": 0, "shared_bytes": 1, "constant_bytes": 2, "local_bytes": 3, "registers": 4}
 
 
 class CudaError(Exception):
@@ -98,30 +97,12 @@ class DriverLibrary:
         self.call("cuModuleGetGlobal_v2", byref(address), byref(size), c_void_p(module), name.encode())
         return address.value, size.value
 
-    def attribute(self, function: int, name: str) -> int:
-        """One of :data:`FUNCTION_ATTRIBUTES` of a kernel."""
-        value = c_int()
-        self.call("cuFuncGetAttribute", byref(value), FUNCTION_ATTRIBUTES[name], c_void_p(function))
-        return value.value
-
     def allow(self, function: int, shared_bytes: int, cluster: Dim3 | None) -> None:
         """Ask for more than the portable limits where a launch needs it."""
         if shared_bytes > 48 << 10:
             self.call("cuFuncSetAttribute", c_void_p(function), MAX_DYNAMIC_SHARED, shared_bytes)
         if cluster is not None and cluster[0] * cluster[1] * cluster[2] > 8:
             self.call("cuFuncSetAttribute", c_void_p(function), NON_PORTABLE_CLUSTER, 1)
-
-    def blocks_per_multiprocessor(self, function: int, threads: int, shared_bytes: int) -> int:
-        """How many blocks of ``threads`` threads fit on one multiprocessor."""
-        count = c_int()
-        self.call(
-            "cuOccupancyMaxActiveBlocksPerMultiprocessor",
-            byref(count),
-            c_void_p(function),
-            threads,
-            c_size_t(shared_bytes),
-        )
-        return count.value
 
     def launch(
         self,
@@ -197,7 +178,11 @@ class DriverLibrary:
         finally:
             self.call("cuMemRelease", handle)  # the mapping keeps the memory alive
         access = _Access(_Location(1, device), 3)
-        self.call("cuMemSetAccess", c_uint64(address), c_size_t(size), byref(access), c_size_t(1))
+        try:
+            self.call("cuMemSetAccess", c_uint64(address), c_size_t(size), byref(access), c_size_t(1))
+        except CudaError:
+            self.unmap_memory(address, size)
+            raise
 
     def unmap_memory(self, address: int, size: int) -> None:
         """Take the memory away again, which frees it."""

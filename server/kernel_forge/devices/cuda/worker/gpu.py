@@ -37,6 +37,23 @@ class Gpu:
         self.context = self.device.make_context()
         self.library = DriverLibrary()
         self.stream = cuda.Stream()
+        self._named: dict[str, cuda.Stream] = {}
+
+    def named_stream(self, name: str) -> cuda.Stream:
+        """A stream beside :attr:`stream`, the same one for the same name."""
+        if name not in self._named:
+            self._named[name] = cuda.Stream()
+        return self._named[name]
+
+    @property
+    def multiprocessors(self) -> int:
+        """How many there are."""
+        return int(self.device.get_attribute(cuda.device_attribute.MULTIPROCESSOR_COUNT))
+
+    @property
+    def most_shared_bytes(self) -> int:
+        """Shared memory that one block can have at most."""
+        return int(self.device.get_attribute(cuda.device_attribute.MAX_SHARED_MEMORY_PER_BLOCK_OPTIN))
 
     @property
     def l2_bytes(self) -> int:

@@ -20,7 +20,8 @@ def find_sanitizer() -> str | None:
 def sanitize(ordinal: int, frame: Frame, time_limit: float) -> Result:
     """Execute the run of ``frame`` under the tool that its header names; ``status`` is one of:
 
-    ``sanitized``: ``report`` is the tool's XML, ``addresses`` the buffers' in that execution, ``run`` how it ended;
+    ``sanitized``: ``report`` is the tool's XML, ``addresses`` the buffers' in that execution, ``run`` how it ended
+    and ``why`` it failed;
     ``unfinished``: the tool or the execution did not end in time, ``reason`` says more;
     ``missing``: there is no tool here.
     """
@@ -40,5 +41,6 @@ def sanitize(ordinal: int, frame: Frame, time_limit: float) -> Result:
             said = log.read_text(errors="replace").strip()[-500:] if log.exists() else "it said nothing"
             return Result({"status": "unfinished", "reason": f"compute-sanitizer wrote no report: {said}"})
     header = answer.header
-    facts = {"report": text, "addresses": header.get("addresses", {}), "run": header["status"]}
+    why = header.get("trace", "").strip().splitlines()[-1:] or [f"{header.get('call')}: {header.get('name')}"]
+    facts = {"report": text, "addresses": header.get("addresses", {}), "run": header["status"], "why": why[0]}
     return Result({"status": "sanitized", **facts})

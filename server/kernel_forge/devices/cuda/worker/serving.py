@@ -1,5 +1,6 @@
 """The worker's loop: frames in, results out, heartbeat beside."""
 
+import ctypes
 import os
 import queue
 import resource
@@ -23,6 +24,7 @@ from kernel_forge.devices.cuda.wire import as_bytes, decode_plan, decode_runs
 from kernel_forge.processes import end_after, end_with_parent
 
 SANITIZER_GRACE = 5.0
+NO_DRIVER = "there is no NVIDIA driver on this machine (libcuda.so.1 cannot be loaded)"
 
 
 class _Channel:
@@ -50,14 +52,17 @@ class _Channel:
         """The end of the input ends the process at once, also in the middle of a kernel."""
         status = 0
         try:
-            while (frame := read_frame(self._input)) is not None:
-                self._heard = time.monotonic()
+            while (frame := read_frame(self._input, self._note_life)) is not None:
+                self._note_life()
                 if frame.kind == "job":
                     self.jobs.put(frame)
         except ProtocolError as error:
             print(f"kernel-forge worker: {error}", file=sys.stderr, flush=True)
             status = 2
         os._exit(status)
+
+    def _note_life(self) -> None:
+        self._heard = time.monotonic()
 
     def _beat(self) -> None:
         while True:
@@ -103,7 +108,9 @@ def serve(ordinal: int, *, plain_memory: bool = False) -> None:
         sanitizer = find_sanitizer()
         facts = {**gpu.facts(), **({"compute_sanitizer": sanitizer} if sanitizer else {})}
     except ModuleNotFoundError as error:
-        hint = f'{error.name} is not installed: pip install "kernel-forge-lsp[gpu]" (it builds against a CUDA toolkit)'
+        install = 'pip install "kernel-forge-lsp[gpu]", or in a clone pip install -e ".[gpu]"'
+        hint = f"{error.name} is not installed: {install} (it builds against a CUDA toolkit)"
+        hint = hint if _has_driver() else NO_DRIVER
         channel.send({"type": "hello", "version": VERSION, "error": hint})
         return
     except Exception as error:  # no driver, no device: the owner says so to the user
@@ -152,6 +159,14 @@ def _do(gpu: Any, frame: Frame, channel: _Channel, device_text: _DeviceText, pla
     payload = [as_bytes(a) for a in result.arrays]
     channel.send({"type": "result", "number": number, "spent": result.spent, **result.header}, payload)
     return result.spent
+
+
+def _has_driver() -> bool:
+    try:
+        ctypes.CDLL("libcuda.so.1")
+    except OSError:
+        return False
+    return True
 
 
 def _lift_memory_limit() -> None:

@@ -9,8 +9,11 @@ import pycuda.driver as cuda
 from kernel_forge.devices.cuda.wire import WireRun
 from kernel_forge.devices.cuda.worker.driver_library import CudaError
 from kernel_forge.devices.cuda.worker.gpu import Gpu
-from kernel_forge.devices.cuda.worker.memory import PlainBuffer
-from kernel_forge.devices.cuda.worker.running import STICKY, LoadedCode, SymbolBuffer, launch_on, staged, wait
+from kernel_forge.devices.cuda.worker.launching import Launches, LoadedCode, wait
+from kernel_forge.devices.cuda.worker.memory import Memory, PlainBuffer
+from kernel_forge.devices.cuda.worker.running import SymbolBuffer
+from kernel_forge.devices.cuda.worker.stages import STICKY, staged
+from kernel_forge.devices.cuda.worker.textures import make_texture
 from kernel_forge.domain.measurement import TimingPlan
 
 CACHE_FACTOR = 2.5
@@ -28,36 +31,48 @@ class TimedTrial:
         self.gpu = gpu
         self.run = run
         self.samples: list[float] = []
-        self.code = LoadedCode(gpu, run)
+        self.pristine: dict[str, PlainBuffer] = {}
+        self.sets: list[dict[str, Memory]] = []
         self._graph: int | None = None
-        with staged("allocate"):
-            self._begin, self._end = cuda.Event(), cuda.Event()
+        self._next = 0
+        self.batch = 1
+        self.method = "events"
+        self.code = LoadedCode(gpu, run.code)
+        try:
+            self._launches = Launches(gpu, self.code)
+            with staged("allocate"):
+                self._begin, self._end = cuda.Event(), cuda.Event()
+                self._allocate(plan, memory)
+        except CudaError:
+            self.close()
+            raise
+
+    def _allocate(self, plan: TimingPlan, memory: float) -> None:
+        gpu, run = self.gpu, self.run
         size = sum(b.nbytes for b in run.buffers if not b.symbol)
         wanted = math.ceil(CACHE_FACTOR * gpu.l2_bytes / size) if plan.cold and size else 1
         affordable = int(memory / max(1, size))
         self.flushes = plan.cold and (wanted > MAX_SETS or affordable < 2)
         count = 1 if self.flushes else max(2 if plan.cold else 1, min(wanted, affordable, MAX_SETS))
-        self.restores = [b.name for b in run.buffers if b.writable and b.data is not None and not b.symbol]
-        self.sets: list[dict[str, PlainBuffer]] = []
-        self.pristine: dict[str, PlainBuffer] = {}
-        self._next = 0
-        with staged("allocate"):
-            self._symbols = {b.name: SymbolBuffer(self.code, b) for b in run.buffers if b.symbol}
-            for symbol in self._symbols.values():
-                symbol.fill(symbol.buffer.initial(run.poison_seed))
-            for _ in range(count):
-                self.sets.append({})
-                self._fill_set(self.sets[-1])
-            for buffer in run.buffers:
-                if buffer.name in self.restores:
-                    self.pristine[buffer.name] = PlainBuffer(buffer)
-                    self.pristine[buffer.name].fill(buffer.initial(run.poison_seed))
-        self.batch = 1
-        self.method = "events"
+        self.restores = [b.name for b in run.buffers if b.writable and b.data is not None]
+        self._symbols = {b.name: SymbolBuffer(self.code, b) for b in run.buffers if b.symbol}
+        for symbol in self._symbols.values():
+            symbol.fill(symbol.buffer.initial(run.poison_seed))
+        for _ in range(count):
+            self.sets.append({})
+            self._fill_set(self.sets[-1])
+        for buffer in run.buffers:
+            if buffer.name in self.restores:
+                self.pristine[buffer.name] = PlainBuffer(buffer)
+                self.pristine[buffer.name].fill(buffer.initial(run.poison_seed))
 
-    def _fill_set(self, made: dict[str, PlainBuffer]) -> None:
+    def _fill_set(self, made: dict[str, Memory]) -> None:
         for buffer in self.run.buffers:
             if buffer.symbol:
+                continue
+            if buffer.texture is not None:
+                made[buffer.name] = make_texture(self.gpu, buffer, buffer.texture)
+                made[buffer.name].fill(buffer.initial(self.run.poison_seed))
                 continue
             made[buffer.name] = PlainBuffer(buffer)
             if len(self.sets) > 1:  # device to device: the host's copy would travel once per set
@@ -71,19 +86,34 @@ class TimedTrial:
         chosen = self.sets[number % len(self.sets)]
         addresses = {name: held.address for name, held in chosen.items()}
         addresses |= {name: held.address for name, held in self._symbols.items()}
-        for launch in self.run.launches:
-            launch_on(self.gpu, self.code, launch, addresses)
+        self._launches.queue(self.run.launches, addresses)
+
+    def _restore(self) -> None:
+        """Give what is read and written its contents back: no execution may begin from the result of another."""
+        for name, held in self.pristine.items():
+            places = [self._symbols[name]] if name in self._symbols else [chosen[name] for chosen in self.sets]
+            for place in places:
+                cuda.memcpy_dtod_async(place.address, held.address, held.buffer.nbytes, self.gpu.stream)
+
+    @property
+    def _most_at_once(self) -> int:
+        """Executions between two restorations."""
+        if not self.restores:
+            return MAX_BATCH
+        return 1 if any(name in self._symbols for name in self.restores) else len(self.sets)
 
     def prepare(self) -> None:
         """Run until warm, choose the batch, and record it."""
         with staged("run"):
+            self._restore()
             self._queue(0)
             wait(self.gpu, time.perf_counter() + self.run.time_limit)
-            one = self._time_queue(2)
+            self._restore()
+            one = self._time_queue(min(2, self._most_at_once))
             self.batch = self._batch(one)
             if not self.flushes:
                 self._record()
-                one = self._replay() / self.batch
+                one = self._execute() / self.batch
                 wanted = self._batch(one)
                 if wanted > 2 * self.batch and self._graph is not None:
                     self.batch = wanted
@@ -100,7 +130,7 @@ class TimedTrial:
             return 1
         batch = max(1, min(MAX_BATCH, math.ceil(SAMPLE_SECONDS / max(seconds, 1e-7))))
         if self.restores:
-            return min(batch, len(self.sets))
+            return min(batch, self._most_at_once)
         # Whole rounds through the sets, so that the first of a replay is as cold as the others.
         return -(-batch // len(self.sets)) * len(self.sets)
 
@@ -147,14 +177,14 @@ class TimedTrial:
     def sample(self) -> None:
         """Take one sample."""
         with staged("run"):
-            for name in self.restores:
-                for chosen in self.sets:
-                    cuda.memcpy_dtod_async(
-                        chosen[name].address, self.pristine[name].address, chosen[name].buffer.nbytes, self.gpu.stream
-                    )
-            if self.flushes or (self.restores and len(self.sets) > 1):
-                flush(self.gpu)
-            self.samples.append(self._replay() / self.batch)
+            self.samples.append(self._execute() / self.batch)
+
+    def _execute(self) -> float:
+        """Seconds of one batch, begun from the buffers as they were given and, where asked, from cold caches."""
+        self._restore()
+        if self.flushes or (self.restores and len(self.sets) > 1):
+            flush(self.gpu)
+        return self._replay()
 
     def outputs(self) -> list[Any]:
         """Contents of the writable buffers of the set that was executed last."""

@@ -24,7 +24,7 @@ from kernel_forge.devices.cuda.wire import WireRun
 from kernel_forge.devices.cuda.worker.driver_library import CudaError
 from kernel_forge.devices.cuda.worker.gpu import Gpu
 from kernel_forge.devices.cuda.worker.result import Result
-from kernel_forge.devices.cuda.worker.running import STICKY, StillRunning, staged
+from kernel_forge.devices.cuda.worker.stages import STICKY, StillRunning, error_facts, staged
 from kernel_forge.devices.cuda.worker.timed_trial import TimedTrial
 from kernel_forge.domain.measurement import TimingPlan, is_narrow
 
@@ -55,7 +55,7 @@ def measure(gpu: Gpu, runs: list[WireRun], plan: TimingPlan, text: Callable[[], 
                 timed[current] = TimedTrial(gpu, run, plan, share)
                 timed[current].prepare()
             except CudaError as error:
-                entries[current] = _error(error, text())
+                entries[current] = error_facts(error, text())
                 failed = timed.pop(current, None)
                 if failed is not None and error.code not in STICKY:
                     failed.close()
@@ -73,6 +73,8 @@ def measure(gpu: Gpu, runs: list[WireRun], plan: TimingPlan, text: Callable[[], 
                 "method": trial.method,
                 "outputs": [],
             }
+            if not plan.outputs:
+                continue
             with staged("read"):
                 outputs = trial.outputs()
             named = [b.name for b in trial.run.buffers if b.writable]
@@ -83,7 +85,7 @@ def measure(gpu: Gpu, runs: list[WireRun], plan: TimingPlan, text: Callable[[], 
         entries[current] = {"status": "timeout", "text": text()}
         return Result({"status": "measured", "trials": entries}, spent=True)
     except CudaError as error:
-        entries[current] = _error(error, text())
+        entries[current] = error_facts(error, text())
         return Result({"status": "measured", "trials": entries}, spent=True)
     finally:
         _busy_until[gpu.ordinal] = time.perf_counter()
@@ -119,18 +121,7 @@ def _rounds(timed: Mapping[int, TimedTrial], plan: TimingPlan) -> Iterator[int]:
     for number in range(MAX_SAMPLES):
         random.shuffle(order)
         yield from order
-        if number + 1 < plan.min_samples:
-            continue
-        if time.perf_counter() > deadline or all(is_narrow(t.samples, plan.interval) for t in timed.values()):
+        if time.perf_counter() > deadline:
             return
-
-
-def _error(error: CudaError, text: str) -> dict[str, Any]:
-    return {
-        "status": "error",
-        "stage": getattr(error, "stage", "run"),
-        "call": error.call,
-        "code": error.code,
-        "name": error.name,
-        "text": text,
-    }
+        if number + 1 >= plan.min_samples and all(is_narrow(t.samples, plan.interval) for t in timed.values()):
+            return

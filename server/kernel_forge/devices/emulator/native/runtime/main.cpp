@@ -18,6 +18,7 @@
 #include "dispatch.h"
 #include "report.h"
 #include "state.h"
+#include "texture.h"
 
 using namespace kf;
 
@@ -28,6 +29,7 @@ constexpr uint64_t kBufferSalt = 0xb0ff;
 struct BufferItem {
   Region region;
   bool symbol = false;
+  unsigned long long texture = 0;  // its object; such an item has no memory of its own
   std::string output;
 };
 
@@ -138,6 +140,26 @@ void read_symbol(std::istringstream& in, Job& job) {
   job.buffers.push_back(std::move(item));
 }
 
+void read_texture(std::istringstream& in, Job& job) {
+  auto item = std::make_unique<BufferItem>();
+  Texture texture;
+  size_t index;
+  unsigned kind, address;
+  std::string input;
+  in >> index >> input >> kind >> texture.lanes >> texture.dimensions >> texture.extent[0] >> texture.extent[1] >>
+      texture.extent[2] >> texture.is_linear >> address >> texture.is_normalized >> texture.is_scaled >>
+      texture.in_memory;
+  if (!in || index != job.buffers.size() || kind > kf_uint32 || address > 3) bad_job("malformed texture");
+  texture.kind = static_cast<kf_texel>(kind);
+  texture.address = static_cast<Address>(address);
+  size_t count = static_cast<size_t>(texture.extent[0] * texture.extent[1] * texture.extent[2]) * texture.lanes;
+  texture.texels.resize(count * element_bytes(texture.kind));
+  read_all(input, reinterpret_cast<char*>(texture.texels.data()), texture.texels.size());
+  item->output = "-";
+  item->texture = add_texture(std::move(texture));
+  job.buffers.push_back(std::move(item));
+}
+
 void read_launch(std::istringstream& in, Job& job) {
   auto item = std::make_unique<LaunchItem>();
   Launch& l = item->launch;
@@ -157,9 +179,10 @@ void read_argument(std::istringstream& in, Job& job) {
   LaunchItem& launch = *job.launches.back();
   std::vector<unsigned char> bytes;
   if (kind == "buffer") {
-    char* base = job.buffers.at(strtoul(value.c_str(), nullptr, 10))->region.base;
-    bytes.resize(sizeof base);
-    memcpy(bytes.data(), &base, sizeof base);
+    BufferItem& item = *job.buffers.at(strtoul(value.c_str(), nullptr, 10));
+    bytes.resize(sizeof item.region.base);
+    if (item.texture) memcpy(bytes.data(), &item.texture, sizeof item.texture);
+    else memcpy(bytes.data(), &item.region.base, sizeof item.region.base);
   } else {
     bytes = from_hex(value);
   }
@@ -212,6 +235,7 @@ Job read_job(const char* path) {
     in >> key;
     if (key == "buffer") read_buffer(in, job);
     else if (key == "symbol") read_symbol(in, job);
+    else if (key == "texture") read_texture(in, job);
     else if (key == "launch") read_launch(in, job);
     else if (key == "arg") read_argument(in, job);
     else if (!key.empty()) read_setting(key, in, job);
@@ -256,7 +280,7 @@ int main(int count, char** arguments) {
   install_clock_handlers();
   Job job = read_job(arguments[1]);
   for (auto& item : job.buffers)
-    if (!item->symbol) {
+    if (!item->symbol && !item->texture) {
       buffer_regions().push_back(item->region);
       if (!item->region.writable)
         protect(item->region.map + kGuardBytes, item->region.map_bytes - 2 * kGuardBytes, PROT_READ);
@@ -276,7 +300,7 @@ int main(int count, char** arguments) {
   claim_end();
   for (size_t i = 0; i < job.buffers.size(); ++i) {
     auto& item = *job.buffers[i];
-    if (!item.symbol && item.region.bytes) {
+    if (!item.symbol && !item.texture && item.region.bytes) {
       long long offset = changed_outside(item.region, kBufferSalt + i);
       if (offset != no_change)
         Line("guard").number("buffer", static_cast<long long>(i)).number("offset", offset).write();

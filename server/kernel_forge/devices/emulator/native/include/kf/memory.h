@@ -2,6 +2,7 @@
 #pragma once
 #include "atomics.h"
 #include "integer.h"
+#include "texture.h"
 
 #define KF_LOAD(NAME) \
   template <class T>  \
@@ -38,29 +39,6 @@ static inline void __prefetch_global_l2(const void*) {}
 #define KF_ASSERT_DEFINED 1
 #define malloc(n) kf_device_malloc(n)
 #define free(p) kf_device_free(p)
-
-typedef unsigned long long cudaTextureObject_t;
-typedef unsigned long long cudaSurfaceObject_t;
-namespace kf {
-// A texture or surface object that knows where it is used: the calls are variadic and take no default arguments.
-struct Handle : Place {
-  Handle(unsigned long long, KF_PLACE) : Place(kf_place) {}
-};
-}  // namespace kf
-#define KF_READ(NAME)                                                                                                   \
-  template <class T, class... A> static inline T NAME(kf::Handle h, A...) { kf_unsupported(#NAME, h.line, h.file); }    \
-  template <class T, class... A> static inline void NAME(T*, kf::Handle h, A...) { kf_unsupported(#NAME, h.line, h.file); }
-#define KF_TEXTURE(SHAPE) KF_READ(tex##SHAPE) KF_READ(tex##SHAPE##Lod) KF_READ(tex##SHAPE##Grad)
-#define KF_SURFACE(SHAPE)                                                                                               \
-  KF_READ(surf##SHAPE##read)                                                                                            \
-  template <class T, class... A> static inline void surf##SHAPE##write(T, kf::Handle h, A...) { kf_unsupported("surf" #SHAPE "write", h.line, h.file); }
-KF_READ(tex1Dfetch) KF_READ(tex2Dgather) KF_TEXTURE(1D) KF_TEXTURE(2D) KF_TEXTURE(3D) KF_TEXTURE(1DLayered) KF_TEXTURE(2DLayered)
-KF_TEXTURE(Cubemap) KF_TEXTURE(CubemapLayered) KF_SURFACE(1D) KF_SURFACE(2D) KF_SURFACE(3D) KF_SURFACE(1DLayered) KF_SURFACE(2DLayered)
-KF_SURFACE(Cubemap) KF_SURFACE(CubemapLayered)
-#undef KF_TEXTURE
-#undef KF_SURFACE
-#undef KF_READ
-enum cudaSurfaceBoundaryMode { cudaBoundaryModeZero, cudaBoundaryModeClamp, cudaBoundaryModeTrap };
 
 namespace kf {
 template <class... A> constexpr size_t largest(A... values) {

@@ -23,6 +23,21 @@ struct cudaDeviceProp {
   int regsPerBlock, warpSize, maxThreadsPerBlock, maxThreadsPerMultiProcessor, multiProcessorCount, major, minor, l2CacheSize;
   int maxThreadsDim[3], maxGridSize[3], clockRate, memoryClockRate, memoryBusWidth, cooperativeLaunch;
 };
+// What host code makes textures of, for structures that have members of these types.
+struct cudaArray;
+struct cudaMipmappedArray;
+typedef cudaArray* cudaArray_t;
+typedef const cudaArray* cudaArray_const_t;
+typedef cudaMipmappedArray* cudaMipmappedArray_t;
+enum cudaChannelFormatKind { cudaChannelFormatKindSigned, cudaChannelFormatKindUnsigned, cudaChannelFormatKindFloat, cudaChannelFormatKindNone };
+enum cudaTextureAddressMode { cudaAddressModeWrap, cudaAddressModeClamp, cudaAddressModeMirror, cudaAddressModeBorder };
+enum cudaTextureFilterMode { cudaFilterModePoint, cudaFilterModeLinear };
+enum cudaTextureReadMode { cudaReadModeElementType, cudaReadModeNormalizedFloat };
+enum cudaResourceType { cudaResourceTypeArray, cudaResourceTypeMipmappedArray, cudaResourceTypeLinear, cudaResourceTypePitch2D };
+struct cudaChannelFormatDesc { int x, y, z, w; cudaChannelFormatKind f; };
+struct cudaExtent { size_t width, height, depth; };
+struct cudaTextureDesc { cudaTextureAddressMode addressMode[3]; cudaTextureFilterMode filterMode; cudaTextureReadMode readMode; float borderColor[4]; int normalizedCoords; };
+struct cudaResourceDesc { cudaResourceType resType; };
 struct cudaFuncAttributes { size_t sharedSizeBytes, constSizeBytes, localSizeBytes; int maxThreadsPerBlock, numRegs; };
 
 const char* cudaGetErrorString(cudaError_t);
