@@ -16,7 +16,7 @@ def sha(text: str) -> str:
 
 def told(request: VerifyRequest) -> Circumstances:
     found: list[Circumstances] = []
-    verify_file(request, FakeDevice(copy), lambda _: None, found.append)
+    verify_file(request, FakeDevice(copy), lambda _: None, tell=found.append)
     (circumstances,) = found
     return circumstances
 
