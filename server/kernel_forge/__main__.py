@@ -13,9 +13,10 @@ def main() -> None:
     if sys.argv[1:2] == ["worker"]:
         wiring.serve_gpu(sys.argv[2:])
         return
-    from kernel_forge.cli import run
+    from kernel_forge.cli import Ledgers, run
 
-    sys.exit(run(sys.argv[1:], wiring.device, wiring.device_names, wiring.serve_editor))
+    ledgers = Ledgers(wiring.ledger, wiring.recording_ledger)
+    sys.exit(run(sys.argv[1:], wiring.device, wiring.device_names, wiring.serve_editor, ledgers))
 
 
 if __name__ == "__main__":

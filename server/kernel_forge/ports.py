@@ -1,6 +1,6 @@
-"""What the pipeline asks of the outside world, as Protocols. Adapters live in ``devices/``."""
+"""What the pipeline asks of the outside world, as Protocols. Adapters live in ``devices/`` and ``ledger/``."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -8,6 +8,7 @@ from kernel_forge.domain.launch import CompileRequest, RunRequest
 from kernel_forge.domain.measurement import Peaks, TimingPlan, Timings
 from kernel_forge.domain.outcome import CompileFailed, CompilerMessage, RunOutcome, SanitizerFailure, Unavailable
 from kernel_forge.domain.performance import Counters
+from kernel_forge.domain.record import Anchor, Audit, Entry, Record, Selection
 from kernel_forge.domain.resources import Resources
 
 SANITIZERS = ("memcheck", "racecheck", "initcheck", "synccheck")
@@ -112,3 +113,51 @@ class Device(Protocol):
     def profile(self, artifact: Artifact, request: RunRequest) -> tuple[Counters, ...] | Unavailable:
         """Hardware counters of one execution, launch by launch, where the device has them and permits reading them."""
         ...
+
+
+class Ledger(Protocol):
+    """The record of runs of one project: entries are added, never changed.
+
+    Safe to call from several threads and from several processes at once. Every method raises LedgerUnavailable, and
+    nothing else, where the ledger cannot be read or written.
+    """
+
+    @property
+    def place(self) -> str:
+        """Where it is kept, for a message."""
+        ...
+
+    def append(self, record: Record) -> Entry:
+        """Write ``record`` down. Once this returns, the entry outlives the death of any process."""
+        ...
+
+    def entry(self, number: int) -> Entry | None:
+        """The entry of that number, if there is one."""
+        ...
+
+    def entries(self, selection: Selection) -> tuple[Entry, ...]:
+        """The entries of ``selection``, the newest first; none where there is no ledger yet."""
+        ...
+
+    def unfinished(self, key: str) -> tuple[Entry, ...]:
+        """Searches (``tune``) of that key that have no end yet, the newest first."""
+        ...
+
+    def audit(self, anchor: Anchor | None = None) -> Audit:
+        """Check every entry against its hash and the one before, and all against an ``anchor`` taken earlier.
+
+        Without an anchor the loss of the newest entries, or a ledger written anew from some entry on, cannot show.
+        """
+        ...
+
+    def settle(self) -> None:
+        """Have what was written on the disk itself, where it outlives a power failure too."""
+        ...
+
+    def close(self) -> None:
+        """Settle and let go of what is held open; the ledger can be used again."""
+        ...
+
+
+FindLedger = Callable[[str], Ledger | None]
+"""The ledger for the runs of a file (given absolute); None where none are to be recorded."""

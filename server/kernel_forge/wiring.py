@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kernel_forge.domain.errors import DeviceUnavailable, UsageError
-from kernel_forge.ports import Device
+from kernel_forge.ports import Device, Ledger
 
 if TYPE_CHECKING:
     from kernel_forge.devices.settings import GpuSettings
@@ -70,6 +70,31 @@ def device(name: str) -> Device:
     return _gpu(name, configured[name])
 
 
+def ledger(path: str) -> Ledger:
+    """The ledger of the project that ``path``, a file or a folder, belongs to."""
+    from kernel_forge.ledger import project_folder
+
+    return _ledger_of(project_folder(Path(path)))
+
+
+def recording_ledger(path: str) -> Ledger | None:
+    """The same for recording runs; None where the user has turned that off.
+
+    Raises:
+        UsageError: it cannot be told whether they have.
+    """
+    from kernel_forge.ledger import is_recording
+
+    return ledger(path) if is_recording(os.environ, config_file()) else None
+
+
+@cache
+def _ledger_of(project: Path) -> Ledger:
+    from kernel_forge.ledger import SqliteLedger
+
+    return SqliteLedger(project)
+
+
 def _emulator() -> Device:
     from kernel_forge.devices.emulator import EmulatorDevice
 
@@ -113,4 +138,4 @@ def serve_editor(tcp: tuple[str, int] | None = None) -> None:
     """Be a language server on stdio, or on a TCP address."""
     from kernel_forge.lsp import serve
 
-    serve(tcp)
+    serve(tcp, recording_ledger)

@@ -2,12 +2,13 @@
 
 import argparse
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 from kernel_forge import __version__
-from kernel_forge.cli.options import folder, seconds, seed
+from kernel_forge.cli.options import folder, limit, seconds, seed
 from kernel_forge.cli.output import may_be_closed, prepare_streams, warn
 from kernel_forge.domain.errors import DeviceUnavailable, InternalError, UsageError
-from kernel_forge.ports import Device
+from kernel_forge.ports import Device, FindLedger, Ledger
 
 GOOD, FAILED, WRONG_USE, UNAVAILABLE, FAULT, INTERRUPTED = 0, 1, 2, 3, 70, 130
 FindDevice = Callable[[str], Device]
@@ -15,12 +16,27 @@ DeviceNames = Callable[[], Sequence[str]]
 ServeEditor = Callable[[tuple[str, int] | None], None]
 
 
-def run(arguments: Sequence[str], find_device: FindDevice, device_names: DeviceNames, serve_editor: ServeEditor) -> int:
+class Ledgers(NamedTuple):
+    """The ledger of the project that a file or folder belongs to: to read, and (or None) to record runs in."""
+
+    of: Callable[[str], Ledger]
+    for_recording: FindLedger
+
+
+def run(
+    arguments: Sequence[str],
+    find_device: FindDevice,
+    device_names: DeviceNames,
+    serve_editor: ServeEditor,
+    ledgers: Ledgers,
+) -> int:
     """Run one command and return its exit code."""
     prepare_streams()
     try:
         options = _options(arguments)
-        return options if isinstance(options, int) else _dispatch(options, find_device, device_names, serve_editor)
+        if isinstance(options, int):
+            return options
+        return _dispatch(options, find_device, device_names, serve_editor, ledgers)
     except UsageError as error:
         warn(str(error))
         return WRONG_USE
@@ -47,17 +63,21 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace | int:
 
 
 def _dispatch(
-    options: argparse.Namespace, find_device: FindDevice, device_names: DeviceNames, serve_editor: ServeEditor
+    options: argparse.Namespace,
+    find_device: FindDevice,
+    device_names: DeviceNames,
+    serve_editor: ServeEditor,
+    ledgers: Ledgers,
 ) -> int:
     match options.command:
         case "verify":
             from kernel_forge.cli.verify import verify_command
 
-            return verify_command(options)
+            return verify_command(options, ledgers.for_recording)
         case "time":
             from kernel_forge.cli.time import time_command
 
-            return time_command(options)
+            return time_command(options, ledgers.for_recording)
         case "devices":
             from kernel_forge.cli.devices import devices_command
 
@@ -66,6 +86,14 @@ def _dispatch(
             from kernel_forge.cli.spec import spec_command
 
             return spec_command(options)
+        case "history":
+            from kernel_forge.cli.history import history_command
+
+            return history_command(options, ledgers.of)
+        case "audit":
+            from kernel_forge.cli.audit import audit_command
+
+            return audit_command(options, ledgers.of)
         case "schema":
             from kernel_forge.cli.spec import schema_command
 
@@ -108,11 +136,24 @@ def _parser() -> argparse.ArgumentParser:
     spec = commands.add_parser("spec", help="draft a spec block from the code")
     spec.add_argument("target", metavar="FILE:KERNEL")
     spec.add_argument("--write", action="store_true", help="insert it into the file")
+    _add_ledger_commands(commands)
     commands.add_parser("schema", help="print the JSON schema of spec blocks")
     serve = commands.add_parser("serve", help="language server on stdio")
     serve.add_argument("--tcp", metavar="HOST:PORT", help="listen there instead")
     serve.add_argument("--stdio", action="store_true", help="the default, accepted for editors that pass it")
     return parser
+
+
+def _add_ledger_commands(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    history = commands.add_parser("history", help="the runs that were recorded, the newest first")
+    history.add_argument("what", nargs="?", metavar="FILE[:KERNEL] | RUN", help="of these only; or one run in full")
+    history.add_argument("--limit", type=limit, default=20, metavar="N", help="at most N runs (20; 0: all)")
+    audit = commands.add_parser("audit", help="whether the recorded runs are as they were written")
+    audit.add_argument("--anchor", metavar="FILE", help="compare with the anchor in FILE, exported earlier")
+    audit.add_argument("--export-anchor", metavar="FILE", help="write an anchor to FILE, to be kept elsewhere")
+    for parser in (history, audit):
+        parser.add_argument("--project", type=folder, default=".", metavar="DIR", help="a folder of the project")
+        parser.add_argument("--json", action="store_true", help="print JSON (schema 1)")
 
 
 def _add_job_options(parser: argparse.ArgumentParser, device: str) -> None:

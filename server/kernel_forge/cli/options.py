@@ -36,6 +36,13 @@ def seconds(text: str) -> float:
     return value
 
 
+def limit(text: str) -> int | None:
+    """How many at most: an integer from 1, or 0 for all (None)."""
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r} is no integer from 0")
+    return int(text) or None
+
+
 def folder(text: str) -> str:
     """A folder that exists, as an absolute path."""
     if not os.path.isdir(text):  # noqa: PTH112 (False for a name too long, where Path raises)

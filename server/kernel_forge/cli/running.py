@@ -8,37 +8,40 @@ from typing import Any, assert_never, overload
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn
 
+from kernel_forge.cli.output import warn
 from kernel_forge.cli.targets import Target
 from kernel_forge.domain import event
 from kernel_forge.domain.errors import DeviceUnavailable, InternalError, UsageError
 from kernel_forge.domain.finding import Finding, Severity
 from kernel_forge.domain.text import Location, Range
 from kernel_forge.jobs.client import JobCancelled, JobClient, JobEnd, JobFailed, TimeEnd
+from kernel_forge.jobs.recording import Recorder
 from kernel_forge.jobs.requests import FileReport, TimeReport, TimeRequest, VerifyRequest
+from kernel_forge.ports import FindLedger
 
 
 @overload
-def run_jobs(requests: Sequence[VerifyRequest], *, hidden: bool) -> list[JobEnd]: ...
+def run_jobs(requests: Sequence[VerifyRequest], find_ledger: FindLedger, *, hidden: bool) -> list[JobEnd]: ...
 
 
 @overload
-def run_jobs(requests: Sequence[TimeRequest], *, hidden: bool) -> list[TimeEnd]: ...
+def run_jobs(requests: Sequence[TimeRequest], find_ledger: FindLedger, *, hidden: bool) -> list[TimeEnd]: ...
 
 
 def run_jobs(
-    requests: Sequence[VerifyRequest] | Sequence[TimeRequest], *, hidden: bool
+    requests: Sequence[VerifyRequest] | Sequence[TimeRequest], find_ledger: FindLedger, *, hidden: bool
 ) -> list[JobEnd] | list[TimeEnd]:
-    """Do one job after the other; ``hidden`` shows no progress.
+    """Do one job after the other, and record them; ``hidden`` shows no progress.
 
     Raises:
         KeyboardInterrupt: interrupted or terminated; no process is left.
     """
-    ends: list[JobEnd] | list[TimeEnd] = asyncio.run(_run_all(requests, hidden=hidden))
+    ends: list[JobEnd] | list[TimeEnd] = asyncio.run(_run_all(requests, find_ledger, hidden=hidden))
     return ends
 
 
-async def _run_all(requests: Sequence[VerifyRequest | TimeRequest], *, hidden: bool) -> Any:
-    client = JobClient()
+async def _run_all(requests: Sequence[VerifyRequest | TimeRequest], find_ledger: FindLedger, *, hidden: bool) -> Any:
+    client = JobClient(recorder=Recorder(find_ledger, warn))
     client.warm_up()
     loop = asyncio.get_running_loop()
     main = asyncio.current_task()

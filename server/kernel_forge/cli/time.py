@@ -14,6 +14,7 @@ from kernel_forge.domain.finding import Severity
 from kernel_forge.domain.measurement import TimingPlan
 from kernel_forge.domain.outcome import Verdict
 from kernel_forge.jobs.requests import TimeReport, TimeRequest
+from kernel_forge.ports import FindLedger
 from kernel_forge.source import SourceFile
 from kernel_forge.spec import SpecReading
 from kernel_forge.views.console import finding_lines, verdict_lines
@@ -23,7 +24,7 @@ from kernel_forge.views.timing import timing_json, timing_lines
 Row = tuple[SourceFile, SpecReading, TimeReport]
 
 
-def time_command(options: argparse.Namespace) -> int:
+def time_command(options: argparse.Namespace, find_ledger: FindLedger) -> int:
     """Time every kernel with a spec; 0 when all have a time, 1 when one is wrong, 3 when one could not be timed."""
     targets = find_targets(options.targets, warn)
     pairs = [read_target(target, only_file=len(targets) == 1) for target in targets]
@@ -50,7 +51,7 @@ def time_command(options: argparse.Namespace) -> int:
         )
         for target, _, _ in pairs
     ]
-    ends = run_jobs(requests, hidden=options.json)
+    ends = run_jobs(requests, find_ledger, hidden=options.json)
     reports = [time_report(end, target) for end, (target, _, _) in zip(ends, pairs, strict=True)]
     rows = [(source, reading, report) for (_, source, reading), report in zip(pairs, reports, strict=True)]
     with may_be_closed():

@@ -18,6 +18,7 @@ from kernel_forge.domain.finding import Finding, Severity
 from kernel_forge.domain.outcome import Passed, Unavailable, Verdict
 from kernel_forge.jobs.client import JobEnd, JobFailed
 from kernel_forge.jobs.requests import FileReport, VerifyRequest
+from kernel_forge.ports import FindLedger
 from kernel_forge.source import SourceFile
 from kernel_forge.spec import SpecReading
 from kernel_forge.views.console import finding_lines, verdict_lines
@@ -28,7 +29,7 @@ WRONG_USE = 2
 Shown = list[tuple[Verdict, tuple[Finding, ...]]]
 
 
-def verify_command(options: argparse.Namespace) -> int:
+def verify_command(options: argparse.Namespace, find_ledger: FindLedger) -> int:
     """Verify every target; see :mod:`kernel_forge.cli` for the exit code."""
     targets = find_targets(options.targets, warn)
     pairs = [read_target(target, only_file=len(targets) == 1) for target in targets]
@@ -40,7 +41,7 @@ def verify_command(options: argparse.Namespace) -> int:
     judged = None if any(r.problems for r in readings) else [t for r in readings for s in r.specs for t in s.tunables]
     configuration = settings(options.set, judged)
     requests = [_request(options, target, configuration) for target in targets]
-    reports = _reports(run_jobs(requests, hidden=options.json), targets)
+    reports = _reports(run_jobs(requests, find_ledger, hidden=options.json), targets)
     code = _exit_code(reports)
     if code == WRONG_USE:
         warn("nothing was verified")

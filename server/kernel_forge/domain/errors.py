@@ -5,6 +5,7 @@ What a kernel does wrong is a *value* (:mod:`kernel_forge.domain.outcome`), matc
     KernelForgeError
     ├── UsageError            the caller asked for something impossible (exit code 2)
     │   ├── ExpressionError   an arithmetic expression is malformed or cannot be evaluated
+    │   ├── LedgerUnavailable the ledger cannot be written or read
     │   ├── ReferenceFailed, InputsFailed   (in verify/) the contract's own Python fails; ends as Unavailable
     │   └── SourceError       the file cannot be read as CUDA text (binary, too large, missing)
     ├── DeviceUnavailable     no device can serve the request (exit code 3)
@@ -36,6 +37,10 @@ class ExpressionError(UsageError):
 
 class SourceError(UsageError):
     """The source cannot be used as CUDA text at all."""
+
+
+class LedgerUnavailable(UsageError):
+    """The ledger of a project cannot be written or read; the message names it and says why."""
 
 
 class DeviceUnavailable(KernelForgeError):

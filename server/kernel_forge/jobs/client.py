@@ -3,35 +3,31 @@
 import asyncio
 import contextlib
 import sys
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import overload
 
 from kernel_forge.domain.errors import InternalError
 from kernel_forge.domain.event import Progress
-from kernel_forge.domain.text import Location
-from kernel_forge.jobs.messages import Done, Entered, Failed, Job, Left, Prepared, Stepped
+from kernel_forge.jobs.messages import Done, Entered, Failed, Job, Left, Prepared, Stepped, Told
 from kernel_forge.jobs.process import Worker
-from kernel_forge.jobs.requests import FileReport, TimeReport, TimeRequest, VerifyRequest
+from kernel_forge.jobs.recording import EndedJob, Recorder
+from kernel_forge.jobs.requests import (
+    FileReport,
+    JobFailed,
+    TimeReport,
+    TimeRequest,
+    VerifyRequest,
+)
+
+__all__ = ["JobCancelled", "JobClient", "JobEnd", "JobFailed", "TimeEnd"]
 
 # Seconds for what a device makes once per machine: the emulator's runtime, with zig a C++ library.
 PREPARE_LIMIT = 900.0
 # Not -m alone: that would let a numpy.py of the current folder take the place of NumPy.
 COMMAND = (sys.executable, "-P", "-m", "kernel_forge", "job-worker")
-
-
-@dataclass(frozen=True)
-class JobFailed:
-    """A job that gave no report.
-
-    ``kind`` is usage, unavailable, internal, crashed, time-limit, or reference: Python of the user's ended or blocked
-    the worker, and ``location`` is the place that asks for it.
-    """
-
-    kind: str
-    message: str
-    log: str = ""
-    location: Location | None = None
 
 
 @dataclass(frozen=True)
@@ -46,11 +42,13 @@ TimeEnd = TimeReport | JobFailed | JobCancelled
 class JobClient:
     """Runs one job at a time per call of :meth:`run`, each in a worker of its own; one spare waits warm.
 
-    Use from one event loop. :meth:`close` leaves no process behind.
+    Use from one event loop. :meth:`close` leaves no process behind. What ends of itself goes to ``recorder``; a job
+    that failed before it could tell what it runs, by wrong use, or was cancelled, is no run.
     """
 
-    def __init__(self, command: tuple[str, ...] = COMMAND) -> None:
+    def __init__(self, command: tuple[str, ...] = COMMAND, recorder: Recorder | None = None) -> None:
         self._command = command
+        self._recorder = recorder
         self._spare: asyncio.Future[Worker] | None = None
         self._starting: set[asyncio.Future[Worker]] = set()
         self._busy: set[Worker] = set()
@@ -77,10 +75,24 @@ class JobClient:
 
         Cancelling the awaiting task kills the worker with everything it started before the cancellation returns.
         """
+        started, clock = datetime.now(UTC), time.monotonic()
         try:
             worker = await self._take()
         except InternalError as error:
             return JobFailed("crashed", str(error))
+        end = await self._run_on(worker, request, report, time_limit)
+        wrong_use = isinstance(end, JobFailed) and end.kind == "usage"
+        if self._recorder is not None and worker.told is not None and not wrong_use:
+            self._recorder.record(EndedJob(request, worker.told, end, started, time.monotonic() - clock))
+        return end
+
+    async def _run_on(
+        self,
+        worker: Worker,
+        request: VerifyRequest | TimeRequest,
+        report: Callable[[Progress], None],
+        time_limit: float,
+    ) -> FileReport | TimeReport | JobFailed:
         reusable = False
         try:
             number = self._begin(worker, request)
@@ -139,6 +151,7 @@ class JobClient:
 
     def _begin(self, worker: Worker, request: VerifyRequest | TimeRequest) -> int:
         self._numbers += 1
+        worker.told = None
         worker.write(Job(self._numbers, request))
         return self._numbers
 
@@ -163,12 +176,16 @@ class JobClient:
                 case message:
                     raise InternalError(f"unexpected {type(message).__name__} from the worker")
 
-    async def _follow(self, worker: Worker, number: int, report: Callable[[Progress], None]) -> JobEnd | TimeEnd:
+    async def _follow(
+        self, worker: Worker, number: int, report: Callable[[Progress], None]
+    ) -> FileReport | TimeReport | JobFailed:
         while True:
             message = await worker.read()
             match message:
                 case Stepped(number=n, progress=progress) if n == number:
                     report(progress)
+                case Told(number=n, circumstances=circumstances) if n == number:
+                    worker.told = circumstances
                 case Entered(number=n) if n == number:
                     worker.inside = message
                     worker.ran += 1
@@ -182,7 +199,7 @@ class JobClient:
                     raise InternalError(f"unexpected {type(message).__name__} from the worker")
 
     async def close(self) -> None:
-        """Kill every worker."""
+        """Kill every worker, and have written down what has ended."""
         self._closed = True
         tasks = {*self._starting, *((self._spare,) if self._spare is not None else ())}
         self._spare = None
@@ -195,3 +212,5 @@ class JobClient:
                     await spare
         for worker in tuple(self._busy):
             await worker.kill()
+        if self._recorder is not None:
+            await self._recorder.settle()

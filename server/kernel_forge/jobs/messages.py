@@ -1,7 +1,7 @@
 """What a worker and its owner say to each other: one JSON object a line.
 
-Worker: ``Hello`` once, then for each job ``Prepared`` once, any number of ``Stepped``, ``Entered`` and ``Left``, and
-exactly one ``Done`` or ``Failed``.
+Worker: ``Hello`` once, then for each job ``Prepared`` once, ``Told`` once unless it fails before, any number of
+``Stepped``, ``Entered`` and ``Left``, and exactly one ``Done`` or ``Failed``.
 Owner: ``Job``, the next one only after the last has ended. End of input ends the worker.
 """
 
@@ -12,7 +12,7 @@ from typing import Any
 from kernel_forge.domain.errors import InternalError
 from kernel_forge.domain.event import Progress
 from kernel_forge.domain.text import Location
-from kernel_forge.jobs.requests import FileReport, TimeReport, TimeRequest, VerifyRequest
+from kernel_forge.jobs.requests import Circumstances, FileReport, TimeReport, TimeRequest, VerifyRequest
 from kernel_forge.jobs.wire import VERSION, decode, encode
 
 
@@ -36,6 +36,14 @@ class Prepared:
     """The device is ready for the job, whose time begins now: it had things to make that are made once per machine."""
 
     number: int
+
+
+@dataclass(frozen=True)
+class Told:
+    """Under which circumstances the job is about to run its kernels."""
+
+    number: int
+    circumstances: Circumstances
 
 
 @dataclass(frozen=True)
@@ -82,8 +90,8 @@ class Failed:
     message: str
 
 
-Message = Hello | Job | Prepared | Stepped | Entered | Left | Done | Failed
-_KINDS: dict[str, Any] = {k.__name__: k for k in (Hello, Job, Prepared, Stepped, Entered, Left, Done, Failed)}
+Message = Hello | Job | Prepared | Told | Stepped | Entered | Left | Done | Failed
+_KINDS: dict[str, Any] = {k.__name__: k for k in (Hello, Job, Prepared, Told, Stepped, Entered, Left, Done, Failed)}
 HELLO = Hello(VERSION)
 
 

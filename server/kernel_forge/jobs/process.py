@@ -8,6 +8,7 @@ from typing import IO
 
 from kernel_forge.domain.errors import InternalError
 from kernel_forge.jobs.messages import Entered, Hello, Job, Message, from_line, to_line
+from kernel_forge.jobs.requests import Circumstances
 from kernel_forge.jobs.wire import VERSION
 from kernel_forge.processes import descendants
 
@@ -21,7 +22,8 @@ LOG_TAIL = 16 << 10
 class Worker:
     """One worker process in a session, and so a process group, of its own.
 
-    ``inside`` tells which Python of the user's it runs now, ``ran`` how often it has run some. The pipes are ours, not
+    ``inside`` tells which Python of the user's it runs now, ``ran`` how often it has run some, ``told`` what it said of
+    its present job. The pipes are ours, not
     the Process's: that would count as running until everything that inherited one of them has ended as well.
     """
 
@@ -30,6 +32,7 @@ class Worker:
         self.log = bytearray()
         self.inside: Entered | None = None
         self.ran = 0
+        self.told: Circumstances | None = None
         self._gone = False
         self._pipes = pipes
         self._log_task = asyncio.create_task(self._read_log())

@@ -8,7 +8,9 @@ from kernel_forge.domain.finding import Finding
 from kernel_forge.domain.measurement import TimingPlan
 from kernel_forge.domain.outcome import Verdict
 from kernel_forge.domain.performance import KernelTiming
+from kernel_forge.domain.record import Number, Platform, Subject
 from kernel_forge.domain.spec import BLOCK_MARKER
+from kernel_forge.domain.text import Location
 
 MARGIN_SECONDS = 30.0
 _TABLE = re.compile(r"^\s*\[kernels\.", re.MULTILINE)
@@ -101,3 +103,37 @@ class TimeReport:
 
     problems: tuple[Finding, ...]
     results: tuple[KernelTiming | Verdict, ...]
+
+
+@dataclass(frozen=True)
+class Undertaking:
+    """One kernel of a job; ``seed`` where it is known before the verdict says it."""
+
+    subject: Subject
+    configuration: Mapping[str, Number]
+    seed: int | None = None
+
+
+@dataclass(frozen=True)
+class Circumstances:
+    """What the ledger keeps beside what comes of a job: where it runs, and each kernel, in the order of the report.
+
+    A worker tells them before anything of the user's is run, so that they are known even of a job that crashes.
+    """
+
+    platform: Platform
+    undertakings: tuple[Undertaking, ...]
+
+
+@dataclass(frozen=True)
+class JobFailed:
+    """A job that gave no report.
+
+    ``kind`` is usage, unavailable, internal, crashed, time-limit, or reference: Python of the user's ended or blocked
+    the worker, and ``location`` is the place that asks for it.
+    """
+
+    kind: str
+    message: str
+    log: str = ""
+    location: Location | None = None

@@ -1,7 +1,7 @@
 """The time job: text -> specs -> each kernel checked at one case, then timed there."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -16,10 +16,11 @@ from kernel_forge.domain.measurement import Peaks, Timed
 from kernel_forge.domain.outcome import LaunchFailed, Outcome, Unavailable, Verdict
 from kernel_forge.domain.performance import Attained, KernelTiming, Occupancy
 from kernel_forge.domain.spec import BufferArg, Configuration, KernelSpec, Sizes
-from kernel_forge.jobs.compile_database import compile_options
+from kernel_forge.jobs.circumstances import circumstances
+from kernel_forge.jobs.compile_database import CompileOptions, compile_options
 from kernel_forge.jobs.compiler_flags import compiler_flags
 from kernel_forge.jobs.configurations import chosen_configuration
-from kernel_forge.jobs.requests import TimeReport, TimeRequest
+from kernel_forge.jobs.requests import Circumstances, TimeReport, TimeRequest
 from kernel_forge.perf import (
     Counting,
     Work,
@@ -40,8 +41,12 @@ CHECKED_BYTES = 64 << 20
 NO_GPU = "the time of an emulation on a CPU says nothing of how fast a GPU would be"
 
 
-def time_file(request: TimeRequest, device: Device, report: Report) -> TimeReport:
+def time_file(
+    request: TimeRequest, device: Device, report: Report, tell: Callable[[Circumstances], None] = lambda _: None
+) -> TimeReport:
     """Time the kernels of a file that have a spec (or the one asked for), each at its first case or the sizes given.
+
+    ``tell`` gets what is about to be run.
 
     A kernel that is wrong there has no time: its verdict stands in place of one.
 
@@ -52,17 +57,33 @@ def time_file(request: TimeRequest, device: Device, report: Report) -> TimeRepor
     source = parse(request.text, request.path)
     reading = read_specs(source, request.sidecar)
     wanted = [spec for spec in reading.specs if request.kernel is None or spec.kernel == request.kernel]
-    results = tuple(_time(spec, source, device, request, report) for spec in wanted)
+    undertaken = [(spec, chosen_configuration(spec, request.configuration), _seed(request)) for spec in wanted]
+    options = compile_options(request.path)
+    flags = compiler_flags(request.flags, options.flags)
+    tell(circumstances(request, source, device.info(), options, flags, undertaken))
+    results = tuple(
+        _time(spec, configuration, seed, source, device, request, options, report)
+        for spec, configuration, seed in undertaken
+    )
     return TimeReport(reading.problems, results)
 
 
+def _seed(request: TimeRequest) -> int:
+    return int(np.random.SeedSequence().generate_state(1)[0]) if request.seed is None else request.seed % 2**32
+
+
 def _time(
-    spec: KernelSpec, source: SourceFile, device: Device, request: TimeRequest, report: Report
+    spec: KernelSpec,
+    configuration: Configuration,
+    seed: int,
+    source: SourceFile,
+    device: Device,
+    request: TimeRequest,
+    options: CompileOptions,
+    report: Report,
 ) -> KernelTiming | Verdict:
     started = time.monotonic()
-    configuration = chosen_configuration(spec, request.configuration)
     sizes = {**spec.cases[0], **_sizes(spec, request.sizes)}
-    seed = int(np.random.SeedSequence().generate_state(1)[0]) if request.seed is None else request.seed % 2**32
     info = device.info()
 
     def verdict(outcome: Outcome) -> Verdict:
@@ -83,7 +104,6 @@ def _time(
     checked_at = _to_check(spec, sizes, bound, configuration)
     report(Progress(f"{spec.kernel}: checking at {_words(checked_at.sizes)}"))
     deadline = time.monotonic() + request.time_limit
-    options = compile_options(request.path)
     checked = checked_run(
         spec,
         source,

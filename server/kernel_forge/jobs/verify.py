@@ -1,15 +1,17 @@
 """The verify job: text -> specs -> verdicts."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
 from kernel_forge.domain.event import Report
 from kernel_forge.domain.outcome import Verdict
 from kernel_forge.domain.spec import BufferArg, Configuration, FunctionInit, FunctionReference, KernelSpec
+from kernel_forge.jobs.circumstances import circumstances
 from kernel_forge.jobs.compile_database import compile_options
 from kernel_forge.jobs.compiler_flags import compiler_flags
 from kernel_forge.jobs.configurations import chosen_configuration
-from kernel_forge.jobs.requests import FileReport, VerifyRequest
+from kernel_forge.jobs.requests import Circumstances, FileReport, VerifyRequest
 from kernel_forge.jobs.second_opinion import with_second_opinion
 from kernel_forge.ports import Device
 from kernel_forge.source import parse
@@ -17,8 +19,14 @@ from kernel_forge.spec import read_specs
 from kernel_forge.verify import verify
 
 
-def verify_file(request: VerifyRequest, device: Device, report: Report, emulator: Device | None = None) -> FileReport:
-    """Read the specs of the file and verify each (or the one asked for).
+def verify_file(
+    request: VerifyRequest,
+    device: Device,
+    report: Report,
+    emulator: Device | None = None,
+    tell: Callable[[Circumstances], None] = lambda _: None,
+) -> FileReport:
+    """Read the specs of the file, ``tell`` what is about to be run, and verify each (or the one asked for).
 
     What passes under sanitizers is verified on ``emulator`` as well, where the device itself is none.
 
@@ -32,6 +40,8 @@ def verify_file(request: VerifyRequest, device: Device, report: Report, emulator
     configurations = [chosen_configuration(spec, request.configuration) for spec in wanted]
     options = compile_options(request.path)
     flags = compiler_flags(request.flags, options.flags)
+    undertaken = [(spec, chosen, request.seed) for spec, chosen in zip(wanted, configurations, strict=True)]
+    tell(circumstances(request, source, device.info(), options, flags, undertaken))
 
     def verify_one(spec: KernelSpec, configuration: Configuration, on: Device, time_limit: float) -> Verdict:
         return verify(

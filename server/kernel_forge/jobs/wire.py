@@ -17,7 +17,7 @@ import numpy as np
 
 from kernel_forge.domain.errors import InternalError
 
-VERSION = 4
+VERSION = 5
 _SPECIAL = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 
 

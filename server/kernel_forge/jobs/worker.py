@@ -22,10 +22,11 @@ from kernel_forge.jobs.messages import (
     Message,
     Prepared,
     Stepped,
+    Told,
     from_line,
     to_line,
 )
-from kernel_forge.jobs.requests import TimeRequest, VerifyRequest
+from kernel_forge.jobs.requests import Circumstances, TimeRequest, VerifyRequest
 from kernel_forge.jobs.time import time_file
 from kernel_forge.jobs.verify import verify_file
 from kernel_forge.ports import Device
@@ -76,6 +77,9 @@ def _do(job: Job, find_device: Callable[[str], Device], output: BinaryIO) -> Non
         _send(output, Entered(job.number, what, location))
         return lambda: _send(output, Left(job.number))
 
+    def tell(circumstances: Circumstances) -> None:
+        _send(output, Told(job.number, circumstances))
+
     announce.set(entered)
     end: Message
     try:
@@ -86,9 +90,9 @@ def _do(job: Job, find_device: Callable[[str], Device], output: BinaryIO) -> Non
         emulator = _emulator_beside(device, request, find_device)
         _send(output, Prepared(job.number))
         done = (
-            time_file(request, device, report)
+            time_file(request, device, report, tell)
             if isinstance(request, TimeRequest)
-            else verify_file(request, device, report, emulator)
+            else verify_file(request, device, report, emulator, tell)
         )
         end = Done(job.number, done)
     except DeviceUnavailable as error:

@@ -17,12 +17,14 @@ from pygls.lsp.server import LanguageServer
 from kernel_forge import __version__
 from kernel_forge.jobs.client import JobClient
 from kernel_forge.jobs.queue import JobQueue
+from kernel_forge.jobs.recording import Recorder
 from kernel_forge.lsp.convert import LineOf, path_of
 from kernel_forge.lsp.document import Document
 from kernel_forge.lsp.encoding import Encoding
 from kernel_forge.lsp.protocol import Protocol
 from kernel_forge.lsp.settings import Settings
 from kernel_forge.lsp.structure import strict_converter
+from kernel_forge.ports import FindLedger
 
 if TYPE_CHECKING:
     from pygls.server import ServerErrors  # exists for type checkers only
@@ -38,9 +40,9 @@ class KernelForgeServer(LanguageServer):
 
     protocol: Protocol
 
-    def __init__(self) -> None:
+    def __init__(self, find_ledger: FindLedger = lambda _: None) -> None:
         super().__init__("kernel-forge", __version__, protocol_cls=Protocol, converter_factory=strict_converter)
-        self.jobs = JobClient()
+        self.jobs = JobClient(recorder=Recorder(find_ledger, self.tell))
         self.queue = JobQueue(self.jobs)
         self.settings = Settings()
         self.documents: dict[str, Document] = {}

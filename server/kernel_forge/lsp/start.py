@@ -8,23 +8,24 @@ from pygls.exceptions import JsonRpcInvalidParams
 
 from kernel_forge.lsp.features import code_actions, completion, hover, lenses, lifecycle, sync, verification
 from kernel_forge.lsp.server import KernelForgeServer
+from kernel_forge.ports import FindLedger
 
 
-def create_server() -> KernelForgeServer:
-    """A server with every feature registered."""
-    server = KernelForgeServer()
+def create_server(find_ledger: FindLedger = lambda _: None) -> KernelForgeServer:
+    """A server with every feature registered, whose runs are recorded where ``find_ledger`` says."""
+    server = KernelForgeServer(find_ledger)
     for feature in (lifecycle, sync, verification, code_actions, lenses, hover, completion):
         feature.register(server)
     return server
 
 
-def serve(tcp: tuple[str, int] | None = None) -> None:
+def serve(tcp: tuple[str, int] | None = None, find_ledger: FindLedger = lambda _: None) -> None:
     """Serve on stdio, or on a TCP address, until the client ends the session."""
     logging.basicConfig(level=logging.WARNING, stream=sys.stderr, format="%(levelname)s %(name)s: %(message)s")
     logging.getLogger("pygls").setLevel(logging.ERROR)  # at INFO it logs every message with its whole body
     for name in ("pygls.protocol.json_rpc", "pygls.server"):
         logging.getLogger(name).addFilter(_not_refusals)
-    server = create_server()
+    server = create_server(find_ledger)
     if tcp is not None:
         server.start_tcp(*tcp)
         return

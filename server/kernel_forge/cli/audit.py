@@ -1,0 +1,117 @@
+"""``kernel-forge audit``, and the file of an anchor."""
+
+import argparse
+import json
+import os
+import re
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from kernel_forge import __version__
+from kernel_forge.cli.history import LedgerOf
+from kernel_forge.cli.output import may_be_closed
+from kernel_forge.domain.errors import UsageError
+from kernel_forge.domain.record import Anchor, Audit
+from kernel_forge.views.history import audit_lines
+
+FORMAT = 1
+_MARKS = re.compile(r"(?:[0-9a-f]{8})*")
+_HASH = re.compile(r"[0-9a-f]{64}")
+
+
+def audit_command(options: argparse.Namespace, ledger_of: LedgerOf) -> int:
+    """Check the ledger of a project; 0 where every entry is as it was written, 1 where one is not.
+
+    Raises:
+        UsageError: there is no ledger, it cannot be read, or an anchor cannot be read or written.
+    """
+    ledger = ledger_of(options.project)
+    anchor = None if options.anchor is None else read_anchor(Path(options.anchor))
+    if anchor is None and not os.path.exists(ledger.place):  # noqa: PTH110
+        raise UsageError(f"there is no ledger yet: {ledger.place}")
+    audit = ledger.audit(anchor)
+    exported = options.export_anchor if audit.is_sound else None
+    if exported is not None:
+        ledger.settle()  # an anchor must not promise more than a power failure leaves
+        write_anchor(Path(exported), audit.anchor)
+    with may_be_closed():
+        if options.json:
+            print(json.dumps(_json(audit, ledger.place, exported), indent=2))
+        else:
+            print("\n".join(audit_lines(audit, ledger.place, anchored=anchor is not None)))
+            if options.export_anchor is not None:
+                print(f"  anchor written to {exported}" if exported else "  no anchor was written")
+    return 0 if audit.is_sound else 1
+
+
+def read_anchor(path: Path) -> Anchor:
+    """The anchor of a file.
+
+    Raises:
+        UsageError: it cannot be read, or is none.
+    """
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror or error}") from None
+    except (ValueError, RecursionError):
+        data = None
+    if not isinstance(data, dict) or data.get("kernel-forge anchor") != FORMAT:
+        raise UsageError(f"{path} is no anchor of this version of Kernel Forge")
+    count, last, marks = data.get("count"), data.get("hash"), data.get("marks")
+    if not (
+        isinstance(count, int)
+        and isinstance(last, str)
+        and isinstance(marks, str)
+        and _HASH.fullmatch(last)
+        and _MARKS.fullmatch(marks)
+        and len(marks) == 8 * count
+        and (count == 0 or last.startswith(marks[-8:]))
+    ):
+        raise UsageError(f"{path} is damaged: its parts do not belong together")
+    return Anchor(count, last, tuple(marks[i : i + 8] for i in range(0, len(marks), 8)))
+
+
+def write_anchor(path: Path, anchor: Anchor) -> None:
+    """Write ``anchor`` to ``path``, whole or not at all.
+
+    Raises:
+        UsageError: it cannot be written.
+    """
+    data = {
+        "kernel-forge anchor": FORMAT,
+        "count": anchor.count,
+        "hash": anchor.hash,
+        "marks": "".join(anchor.marks),
+    }
+    private: str | None = None
+    try:
+        descriptor, private = tempfile.mkstemp(prefix=".kernel-forge-", dir=path.parent)
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            file.write(json.dumps(data, indent=1) + "\n")
+            file.flush()
+            os.fchmod(file.fileno(), 0o644)
+            os.fsync(file.fileno())
+        os.replace(private, path)  # noqa: PTH105
+        private = None
+    except OSError as error:
+        raise UsageError(f"{path} cannot be written: {error.strerror or error}") from None
+    finally:
+        if private is not None:
+            Path(private).unlink(missing_ok=True)
+
+
+def _json(audit: Audit, place: str, exported: str | None) -> dict[str, Any]:
+    bad = None if audit.bad is None else {"run": audit.bad.number, "reason": audit.bad.reason}
+    return {
+        "schema": 1,
+        "tool": {"name": "kernel-forge", "version": __version__},
+        "ledger": place,
+        "sound": audit.is_sound,
+        "count": audit.anchor.count,
+        "hash": audit.anchor.hash,
+        "bad": bad,
+        "altered": list(audit.altered),
+        "exported": exported,
+    }

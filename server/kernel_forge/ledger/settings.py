@@ -1,0 +1,44 @@
+"""Whether runs are recorded: ``KERNEL_FORGE_LEDGER``, else the user's configuration file.
+
+```toml
+[ledger]
+enabled = false
+```
+"""
+
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+
+from kernel_forge.domain.errors import UsageError
+
+VARIABLE = "KERNEL_FORGE_LEDGER"
+_WORDS = {"": True, "on": True, "1": True, "off": False, "0": False}
+
+
+def is_recording(environment: Mapping[str, str], file: Path) -> bool:
+    """Whether to record; the variable goes before the ``file``, which need not exist.
+
+    Raises:
+        UsageError: neither can be understood; the message names which.
+    """
+    if VARIABLE in environment:
+        word = environment[VARIABLE]
+        if word.lower() not in _WORDS:
+            raise UsageError(f"{VARIABLE}={word}: write on or off")
+        return _WORDS[word.lower()]
+    try:
+        data = tomllib.loads(file.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return True
+    except OSError as error:
+        raise UsageError(f"{file} cannot be read: {error.strerror or error}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UsageError(f"{file}: {error}") from None
+    table = data.get("ledger", {})
+    if not isinstance(table, dict) or not table.keys() <= {"enabled"}:
+        raise UsageError(f"{file}: [ledger] has one key, enabled")
+    enabled = table.get("enabled", True)
+    if not isinstance(enabled, bool):
+        raise UsageError(f"{file}: [ledger]: enabled is true or false")
+    return enabled

@@ -1,0 +1,206 @@
+"""The ledger port on SQLite."""
+
+import contextlib
+import os
+import sqlite3
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from kernel_forge.domain.errors import LedgerUnavailable
+from kernel_forge.domain.record import Anchor, Audit, BadEntry, Entry, Kind, Record, Selection, Subject
+from kernel_forge.ledger.chain import GENESIS, Row, check, digest
+from kernel_forge.ledger.files import (
+    ledger_file,
+    make_folder,
+    open_for_reading,
+    open_for_writing,
+    write_ahead_file,
+)
+from kernel_forge.ledger.queries import FIELDS, statement
+from kernel_forge.ledger.rows import Lookup, content_of, entry_of, lookup_of
+from kernel_forge.ledger.schema import TRIGGERS, triggers, version_of
+
+_INSERT = (
+    "INSERT INTO entries (number, content, previous, hash, kind, path, kernel, run, key) "
+    "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
+)
+_ALL = "SELECT number, content, previous, hash, kind, path, kernel, run, key FROM entries NOT INDEXED ORDER BY number"
+# The second where SQLite's own message quotes what is not UTF-8.
+_DAMAGE = (sqlite3.DatabaseError, UnicodeDecodeError)
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+class SqliteLedger:
+    """The ledger of one project, in ``.kernel-forge/ledger.sqlite`` of its folder; see the port for the contract.
+
+    The first append makes the file. One connection stays open for writing until :meth:`close`.
+    """
+
+    def __init__(self, project: Path, clock: Callable[[], datetime] = _now) -> None:
+        self.project = project
+        self.file = ledger_file(project)
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._writer: tuple[sqlite3.Connection, tuple[int, int]] | None = None
+
+    @property
+    def place(self) -> str:
+        """The file."""
+        return str(self.file)
+
+    def append(self, record: Record) -> Entry:
+        """Write ``record`` down; see the port."""
+        subject = record.subject
+        if subject is not None:
+            record = replace(record, subject=self._within(subject))
+        with self._lock, self._explained("written"):
+            connection = self._for_writing()
+            try:
+                # IMMEDIATE: whoever reads the last hash is the only writer until its own entry is in.
+                connection.execute("BEGIN IMMEDIATE")
+                last = connection.execute("SELECT number, hash FROM entries ORDER BY number DESC LIMIT 1").fetchone()
+                number, previous = (last[0] + 1, last[1]) if last is not None else (1, GENESIS)
+                content = content_of(record, self._clock())
+                made = digest(number, previous, content)
+                connection.execute(_INSERT, (number, content, previous, made, *lookup_of(content)))
+                connection.execute("COMMIT")
+            except BaseException:
+                self._drop()  # rolls back
+                raise
+        return entry_of(number, content, previous, made)
+
+    def entry(self, number: int) -> Entry | None:
+        """The entry of that number, if there is one."""
+        found = self._select(f"SELECT {FIELDS} FROM entries WHERE number = ?", (number,))
+        return found[0] if found else None
+
+    def entries(self, selection: Selection) -> tuple[Entry, ...]:
+        """The entries of ``selection``, the newest first."""
+        path = selection.path
+        if path is not None:
+            selection = replace(selection, path=self._relative(path))
+        return self._select(*statement(selection))
+
+    def unfinished(self, key: str) -> tuple[Entry, ...]:
+        """Searches of that key without an end, the newest first."""
+        return self._select(
+            f"SELECT {FIELDS} FROM entries AS begun WHERE key = ? AND kind = ? AND NOT EXISTS "
+            "(SELECT 1 FROM entries AS other WHERE other.run = begun.number AND other.kind = ?) ORDER BY number DESC",
+            (key, Kind.TUNE.value, Kind.TUNE_END.value),
+        )
+
+    def audit(self, anchor: Anchor | None = None) -> Audit:
+        """Check every entry; see the port. A file that SQLite cannot read is an altered one."""
+        with self._lock, self._explained("read"):
+            if not self.file.exists():
+                return check((), anchor)
+            rows = _Rows()
+            try:
+                with self._for_reading() as connection:
+                    found = check(rows.of(connection), anchor)
+                    return replace(found, altered=tuple(_altered(connection)))
+            except sqlite3.OperationalError:
+                raise  # locked, or not ours to open: that says nothing about what is in it
+            except _DAMAGE as error:
+                return Audit(check((), None).anchor, BadEntry(rows.read + 1, f"cannot be read: {error}"))
+
+    def settle(self) -> None:
+        """Have everything that was written on the disk itself, where it outlives a power failure too."""
+        with self._lock, self._explained("written"):
+            waiting = write_ahead_file(self.file)
+            if waiting.exists() and waiting.stat().st_size > 0:
+                self._for_writing().execute("PRAGMA wal_checkpoint(FULL)").fetchall()
+
+    def close(self) -> None:
+        """Close the connection; the ledger can be used again."""
+        with self._lock:
+            self._drop()
+
+    def _select(self, query: str, values: tuple[object, ...]) -> tuple[Entry, ...]:
+        with self._lock, self._explained("read"):
+            if not self.file.exists():
+                return ()
+            with self._for_reading() as connection:
+                rows = connection.execute(query, values).fetchall()
+            try:
+                return tuple(entry_of(*row) for row in rows)
+            except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+                raise LedgerUnavailable(f"{self.file} has an entry that is none of ours ({error})") from None
+
+    def _for_writing(self) -> sqlite3.Connection:
+        """The open connection; another one where the file is not the same any more."""
+        if self._writer is not None:
+            with contextlib.suppress(FileNotFoundError):
+                if _identity(self.file) == self._writer[1]:
+                    return self._writer[0]
+            self._drop()
+        make_folder(self.file)
+        connection = open_for_writing(self.file)
+        self._writer = connection, _identity(self.file)
+        return connection
+
+    @contextlib.contextmanager
+    def _for_reading(self) -> Iterator[sqlite3.Connection]:
+        connection = open_for_reading(self.file)
+        try:
+            version_of(connection, self.place)
+            yield connection
+        finally:
+            connection.close()
+
+    def _drop(self) -> None:
+        if self._writer is not None:
+            with contextlib.suppress(sqlite3.Error):
+                self._writer[0].close()
+            self._writer = None
+
+    @contextlib.contextmanager
+    def _explained(self, verb: str) -> Iterator[None]:
+        try:
+            yield
+        except (sqlite3.Error, UnicodeDecodeError) as error:
+            raise LedgerUnavailable(f"{self.file} cannot be {verb}: {error}") from error
+        except OSError as error:
+            raise LedgerUnavailable(f"{self.file} cannot be {verb}: {error.strerror or error}") from error
+
+    def _within(self, subject: Subject) -> Subject:
+        files = {self._relative(path): digest for path, digest in subject.files.items()}
+        return replace(subject, path=self._relative(subject.path), files=files)
+
+    def _relative(self, path: str) -> str:
+        whole = Path(path)
+        if not whole.is_absolute():
+            return path
+        resolved = whole.resolve()
+        return resolved.relative_to(self.project).as_posix() if resolved.is_relative_to(self.project) else path
+
+
+class _Rows:
+    """Every row in order, counting those that SQLite could give."""
+
+    def __init__(self) -> None:
+        self.read = 0
+
+    def of(self, connection: sqlite3.Connection) -> Iterator[Row]:
+        for number, content, previous, made, *lookup in connection.execute(_ALL):
+            yield Row(number, content, previous, made, Lookup(*lookup))
+            self.read += 1
+
+
+def _altered(connection: sqlite3.Connection) -> Iterator[str]:
+    if triggers(connection) != TRIGGERS:
+        yield "the triggers that refuse changes are not as they were made"
+    problems = [str(text) for (text,) in connection.execute("PRAGMA integrity_check(3)")]
+    if problems != ["ok"]:
+        yield f"the file is damaged: {'; '.join(problems)}"
+
+
+def _identity(file: Path) -> tuple[int, int]:
+    status = os.stat(file)  # noqa: PTH116
+    return status.st_dev, status.st_ino

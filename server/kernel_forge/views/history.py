@@ -1,0 +1,164 @@
+"""Entries of the ledger for people and for programs. The basis stands in every line: no number goes without."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import asdict
+from datetime import datetime
+from typing import Any
+
+from kernel_forge.domain.record import Audit, Entry, Json, Kind, Record
+from kernel_forge.views.timing import duration
+from kernel_forge.views.words import seconds_text
+
+_WORD = re.compile(r"(?<=[a-z])(?=[A-Z])")
+
+
+def entry_line(entry: Entry, of_run: Entry | None = None) -> str:
+    """One entry in one line; ``of_run`` is the search that it belongs to."""
+    record = entry.record
+    subject = record.subject or (of_run.record.subject if of_run is not None else None)
+    name = f"{subject.path}:{subject.kernel}" if subject is not None else f"run {record.run}"
+    rest = " ".join(f"{k}={v}" for k, v in (*record.sizes.items(), *record.configuration.items()))
+    parts = [f"{entry.number:>4}", _minute(record.started), f"{record.kind.value:<8}", name, result(record), rest]
+    return _printable("  ".join(parts).rstrip())
+
+
+def result(record: Record) -> str:
+    """``✓ passed, 22 cases (emulated)``: the mark, the outcome or the time, and what the words may claim."""
+    measured = record.measurement
+    seconds, low, high = (None if measured is None else _number(measured.get(k)) for k in ("seconds", "low", "high"))
+    if measured is not None and seconds is not None:
+        low, high = (seconds if low is None else low), (seconds if high is None else high)
+        spread = f" ± {50 * (high - low) / seconds:.2g} %" if high > low and seconds else ""
+        basis = str(measured.get("basis", record.basis))
+        basis = basis if basis == record.basis else f"{record.basis}: {basis}"
+        return f"✓ {duration(seconds)}{spread} ({basis})"
+    return f"{_mark(record)} {outcome_words(record.outcome)} ({record.basis})"
+
+
+def outcome_words(outcome: Mapping[str, Json]) -> str:
+    """``memory fault: guard-band``: the name of an outcome with what makes it out."""
+    name, kind = str(outcome.get("type", "?")), outcome.get("kind")
+    match name:
+        case "Passed":
+            return f"passed, {outcome.get('cases')} cases"
+        case "Unavailable":
+            return f"not verified: {outcome.get('reason')}"
+        case "JobFailed":
+            return f"no verdict ({kind}): {_first_line(outcome.get('message'))}"
+        case "Mismatch":
+            index = outcome.get("index")
+            place = ", ".join(map(str, index)) if isinstance(index, list | tuple) else "?"
+            return f"{kind}: {outcome.get('output')}[{place}]"
+    words = _WORD.sub(" ", name).lower()
+    return f"{words}: {kind}" if kind is not None else words
+
+
+def entry_lines(entry: Entry, place: str) -> list[str]:
+    """One entry in full, as far as it is for people (``--json`` has all)."""
+    record = entry.record
+    lines = [f"run {entry.number} of {place}", f"  {record.kind.value:<10} {result(record)}"]
+    message = record.outcome.get("message")
+    if isinstance(message, str) and message:
+        lines.append(f"             {_first_line(message)}")
+
+    def say(name: str, value: object) -> None:
+        if value not in (None, "", {}, (), []):
+            lines.append(f"  {name:<10} {value}")
+
+    subject, platform = record.subject, record.platform
+    if subject is not None:
+        say("kernel", f"{subject.kernel} in {subject.path}")
+        say("source", f"sha256 {subject.source}")
+        for path, digest in subject.files.items():
+            say("with", f"{path}, sha256 {digest}")
+    say("tunables", _pairs(record.configuration))
+    say("sizes", _pairs(record.sizes))
+    case = record.details.get("case")
+    if isinstance(case, Mapping):
+        say("case", f"{_pairs(_mapping(case.get('sizes')))}, inputs {case.get('inputs')}, seed {case.get('seed')}")
+    say("seed", record.seed)
+    say("took", None if record.seconds is None else seconds_text(record.seconds))
+    if platform is not None:
+        say("device", f"{platform.device}: {platform.description} ({platform.basis})")
+        say("compiler", platform.compiler)
+        say("driver", platform.driver)
+        say("flags", " ".join(_flags(platform.include_dirs, platform.defines, platform.flags)))
+    say("tool", f"kernel-forge {record.tool}")
+    say("started", record.started.isoformat(timespec="seconds"))
+    say("recorded", entry.recorded.isoformat(timespec="seconds"))
+    say("belongs to", None if record.run is None else f"run {record.run}")
+    if record.generation is not None:
+        say("generation", _pairs({k: v for k, v in asdict(record.generation).items() if v}))
+    say("hash", entry.hash)
+    say("previous", entry.previous)
+    if subject is not None and subject.spec:
+        lines.append("  spec")
+        lines.extend(f"    {line}" for line in subject.spec.splitlines())
+    return [_printable(line) for line in lines]
+
+
+def entry_json(entry: Entry) -> dict[str, Any]:
+    """One entry as JSON data: everything that it says, with its number as ``run``; times are ISO 8601, UTC."""
+    record = asdict(entry.record)
+    belongs_to = record.pop("run")
+    return {
+        "run": entry.number,
+        **record,
+        "kind": entry.record.kind.value,
+        "started": entry.record.started.isoformat(),
+        "recorded": entry.recorded.isoformat(),
+        "belongs_to": belongs_to,
+        "key": entry.key,
+        "hash": entry.hash,
+        "previous": entry.previous,
+    }
+
+
+def audit_lines(audit: Audit, place: str, *, anchored: bool) -> list[str]:
+    """What an audit says: one headline, then each further trouble."""
+    count = audit.anchor.count
+    lines = [f"✗ {place}: entry {audit.bad.number} {audit.bad.reason}"] if audit.bad is not None else []
+    lines.extend(f"✗ {place}: {what}" for what in audit.altered)
+    if lines:
+        sound = f"the {count} before are sound" if count else "nothing before it is there"
+        return [*lines, f"  {sound}"] if audit.bad is not None else lines
+    against = "and against the anchor" if anchored else "(what was cut off its end, an anchor alone can show)"
+    return [f"✓ {place}: {count} entries, each as it was written {against}", f"  last hash {audit.anchor.hash}"]
+
+
+def _mark(record: Record) -> str:
+    name = record.outcome.get("type")
+    if name in ("Passed", "Timed") or record.kind in (Kind.TUNE, Kind.TUNE_END):
+        return "✓"
+    return "?" if name in ("Unavailable", "JobFailed") else "✗"
+
+
+def _number(value: object) -> float | None:
+    return float(value) if isinstance(value, int | float) else None
+
+
+def _printable(line: str) -> str:
+    """``line`` without what a terminal would act on; the ledger may have come with a project from anywhere."""
+    return "".join(c if c.isprintable() or c == "\t" else c.encode("unicode_escape").decode() for c in line)
+
+
+def _minute(moment: datetime) -> str:
+    return f"{moment:%Y-%m-%d %H:%M}Z"
+
+
+def _first_line(text: object) -> str:
+    lines = str(text).strip().splitlines()
+    return lines[-1 if str(text).startswith("Traceback") else 0][:200] if lines else ""
+
+
+def _mapping(value: object) -> Mapping[str, object]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _pairs(values: Mapping[str, object]) -> str:
+    return ", ".join(f"{k} = {v}" for k, v in values.items())
+
+
+def _flags(include_dirs: tuple[str, ...], defines: Mapping[str, str], flags: tuple[str, ...]) -> list[str]:
+    return [*(f"-I{d}" for d in include_dirs), *(f"-D{k}={v}" for k, v in defines.items()), *flags]
