@@ -6,7 +6,7 @@ import pytest
 
 from kernel_forge.domain.finding import Finding
 from kernel_forge.spec import MAX_CASE_BYTES, BoundCase, bind, edge_cases, is_legal
-from tests.spec.reading import GOOD, source, spec_of
+from tests.spec.reading import GOOD, read, source, spec_of
 
 SPEC = spec_of(source(GOOD))
 
@@ -33,6 +33,13 @@ def test_a_launch_has_its_stream_and_none_of_its_own_accord() -> None:
     plain = bind(SPEC, {"n": 100}, {})
     assert isinstance(plain, BoundCase)
     assert plain.launches[0].stream is None
+
+
+@pytest.mark.parametrize("stream", ["''", "'a b'", "3", "['a']", "'" + "a" * 41 + "'"])
+def test_a_stream_is_a_word(stream: str) -> None:
+    (found,) = read(source(GOOD.replace("block = 32", f"block = 32, stream = {stream}"))).problems
+    assert found.code == "KF104"
+    assert "Stream of this launch" in found.message
 
 
 def test_a_size_of_zero_leaves_the_launch_out() -> None:

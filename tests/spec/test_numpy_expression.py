@@ -177,7 +177,10 @@ def test_a_misspelt_argument_gets_advice() -> None:
 
 
 def test_a_word_of_pythons_is_offered_as_it_can_be_written() -> None:
-    with pytest.raises(ExpressionError, match=r"N is not an argument of the kernel; arguments are in_, out$"):
+    with pytest.raises(
+        ExpressionError,
+        match=r"N is not an argument of the kernel; arguments are in_, out, and",
+    ):
         NumpyExpression.parse("in_ + N", ["in", "out"])
 
 

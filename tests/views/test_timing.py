@@ -35,6 +35,12 @@ def test_the_basis_and_the_interval_stand_in_the_first_line() -> None:
     assert not any("note" in line or "checked" in line for line in lines)
 
 
+def test_a_few_samples_have_no_interval() -> None:
+    lines = timing_lines(replace(TIMING, measurement=replace(MADE, samples=5)))
+    assert lines[0] == "k: 12.5 us with too few samples for an interval (measured on a test)"
+    assert not any("95 %" in line for line in lines)
+
+
 def test_what_is_not_known_is_said() -> None:
     text = "\n".join(timing_lines(replace(TIMING, drift=None, result_checked=False, notes=("as compiled",))))
     assert "whether the clocks were steady is not known" in text

@@ -11,6 +11,8 @@ from kernel_forge.domain.outcome import RunFailure
 
 STEADY = 0.02
 """A clock that moves by less than this fraction is steady."""
+FEWEST_FOR_INTERVAL = 6
+"""The fewest samples of which two hold the median between them with 95 %: 1 - 2 / 2^6 = 97 %."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +40,8 @@ class Measurement:
 
     Attributes:
         seconds: median over the samples.
-        low, high: 95 % confidence interval of the median (order statistics, distribution-free).
+        low, high: 95 % confidence interval of the median (order statistics, distribution-free); with fewer than
+            :data:`FEWEST_FOR_INTERVAL` samples no more than their range.
         samples: how many; each is the mean over ``batch`` executions that ran back to back.
         batch: executions per sample.
         method: ``events`` (launched one by one) or ``graph`` (replayed as a CUDA graph).
@@ -131,6 +134,8 @@ def _lower_rank(n: int) -> int:
 
 
 def is_narrow(samples: Sequence[float], interval: float) -> bool:
-    """Whether the 95 % interval of the median is narrower than the fraction ``interval`` of it."""
+    """Whether there is a 95 % interval of the median, and it is narrower than the fraction ``interval`` of it."""
+    if len(samples) < FEWEST_FOR_INTERVAL:
+        return False
     low, high = median_interval(samples)
     return high - low <= interval * float(np.median(samples))

@@ -147,9 +147,9 @@ class LaunchTable(Strict):
     stream: Annotated[
         str | None,
         Field(
-            min_length=1,
-            description="Stream of this launch. Launches of different streams may run at the same time; one that names "
-            "none waits for all before it, and those after wait for it.",
+            pattern=r"^[\w-]{1,40}$",
+            description='Stream of this launch, a word such as `"copy"`. Launches of different streams may run at the '
+            "same time; one that names none waits for all before it, and those after wait for it.",
         ),
     ] = None
     args: Annotated[

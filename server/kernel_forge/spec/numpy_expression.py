@@ -272,5 +272,6 @@ def _check_attribute(
 def _unknown(name: str, known: frozenset[str]) -> str:
     usable = sorted(n for n in known if not keyword.iskeyword(n))
     near = difflib.get_close_matches(name, usable, 1)
-    hint = f"; did you mean {near[0]}?" if near else f"; arguments are {', '.join(usable) or 'none'}"
+    arguments = f"; arguments are {', '.join(usable) or 'none'}, and a reference knows nothing else, tunables included"
+    hint = f"; did you mean {near[0]}?" if near else arguments
     return f"{name} is not an argument of the kernel{hint}"

@@ -3,7 +3,7 @@
 from dataclasses import asdict
 from typing import Any
 
-from kernel_forge.domain.measurement import STEADY, Measurement, Peaks
+from kernel_forge.domain.measurement import FEWEST_FOR_INTERVAL, STEADY, Measurement, Peaks
 from kernel_forge.domain.performance import Attained, Counters, KernelTiming, Occupancy
 
 _UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns"))
@@ -27,8 +27,10 @@ def timing_lines(timing: KernelTiming) -> list[str]:
     made = timing.measurement
     sizes = ", ".join(f"{k} = {v}" for k, v in timing.sizes.items())
     spread = 50 * (made.high - made.low) / made.seconds if made.seconds else 0.0
+    few = made.samples < FEWEST_FOR_INTERVAL
+    sure = "with too few samples for an interval" if few else f"± {spread:.2g} %"
     lines = [
-        f"{timing.kernel}: {duration(made.seconds)} ± {spread:.2g} % ({made.basis})",
+        f"{timing.kernel}: {duration(made.seconds)} {sure} ({made.basis})",
         f"  case       {sizes or 'the only one'}",
     ]
     if dict(timing.checked_at) != dict(timing.sizes):
@@ -39,7 +41,8 @@ def timing_lines(timing: KernelTiming) -> list[str]:
     if timing.configuration:
         lines.append("  tunables   " + ", ".join(f"{k} = {v}" for k, v in timing.configuration.items()))
     lines.append(
-        f"  samples    {made.samples}, each the mean of {made.batch} ({made.method}); 95 % interval of the median"
+        f"  samples    {made.samples}, each the mean of {made.batch} ({made.method})"
+        + ("" if few else "; 95 % interval of the median")
     )
     if timing.attained is not None and timing.peaks is not None:
         lines.extend(_rates(timing.attained, timing.peaks))

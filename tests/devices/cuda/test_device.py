@@ -2,11 +2,14 @@
 
 from pathlib import Path
 
-from kernel_forge.devices.artifact_cache import META_FILE
+import pytest
+
+from kernel_forge.devices.artifact_cache import ENTRY_FILE, META_FILE
 from kernel_forge.devices.compilers.gpu.code import GpuCode
 from kernel_forge.devices.compilers.gpu.compiler import GpuCompiler
 from kernel_forge.devices.compilers.opinion import DeviceCode
 from kernel_forge.devices.cuda import CudaDevice
+from kernel_forge.devices.cuda.artifacts import load_code
 from kernel_forge.domain.launch import CompileRequest
 from kernel_forge.domain.outcome import CompileFailed, CompilerMessage, Unavailable
 from kernel_forge.domain.text import Location, Range
@@ -52,3 +55,17 @@ def test_a_cache_that_cannot_be_written_is_no_verdict(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     answer = compiled(tmp_path / "file", Scripted())
     assert isinstance(answer, Unavailable) and str(tmp_path / "file") in answer.reason
+
+
+@pytest.mark.parametrize("damage", ["image", "entries"])
+def test_damaged_code_is_not_sent_to_a_gpu(tmp_path: Path, damage: str) -> None:
+    made = compiled(tmp_path, Scripted())
+    assert isinstance(made, Artifact)
+    folder = Path(made.handle)
+    if damage == "image":
+        (folder / ENTRY_FILE).write_bytes(b"imagf")
+    else:
+        (folder / META_FILE).write_text((folder / META_FILE).read_text().replace('"entries"', '"entrees"'))
+    found = load_code(made)
+    assert isinstance(found, Unavailable) and "damaged" in found.reason
+    assert not folder.exists()

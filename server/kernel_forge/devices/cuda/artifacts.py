@@ -1,5 +1,6 @@
 """Compiled code in the cache: the image, its linker names, and what the assembler said."""
 
+import hashlib
 import json
 import shutil
 from collections.abc import Mapping
@@ -31,6 +32,7 @@ def store(cache: ArtifactCache, key: str, code: GpuCode, sources: DeviceCode) ->
         "sources": {name: [f.path, f.text] for name, f in sources.sources.items()},
         "compiler": code.compiler,
         "messages": [message_row(m) for m in code.messages],
+        "digest": hashlib.sha256(code.image).hexdigest(),
     }
     try:
         (folder / ENTRY_FILE).write_bytes(code.image)
@@ -53,11 +55,20 @@ def read_artifact(folder: Path, request: CompileRequest, *, from_cache: bool) ->
 
 
 def load_code(artifact: Artifact) -> tuple[Code, Mapping[str, UserFile]] | Unavailable:
-    """The machine code of an artifact, and the user's files by the names the compiler knew them by."""
+    """The machine code of an artifact, and the user's files by the names the compiler knew them by.
+
+    A damaged entry is deleted: its code would fail on the GPU, as if the kernel were wrong.
+    """
     folder = Path(artifact.handle)
     try:
         meta = json.loads((folder / META_FILE).read_text(encoding="utf-8"))
         image = (folder / ENTRY_FILE).read_bytes()
     except (OSError, ValueError):
         return Unavailable("the compiled kernel has been evicted from the cache; compile again")
-    return Code(image, meta["entries"]), {name: UserFile(*file) for name, file in meta["sources"].items()}
+    try:
+        if hashlib.sha256(image).hexdigest() != meta["digest"]:
+            raise ValueError("another image")
+        return Code(image, dict(meta["entries"])), {n: UserFile(*file) for n, file in meta["sources"].items()}
+    except (ValueError, KeyError, TypeError, AttributeError):
+        shutil.rmtree(folder, ignore_errors=True)
+        return Unavailable("the compiled kernel is damaged on disk; compile again")
