@@ -195,6 +195,7 @@ class Worker:
             self._log += str(error).encode()
         self._ended.set()
         self._frames.put(None)
+        self._process.stdout.close()
 
     def _note_life(self) -> None:
         self._heard = time.monotonic()
@@ -220,6 +221,7 @@ class Worker:
             while chunk := os.read(self._process.stderr.fileno(), 4096):
                 self._log += chunk
                 del self._log[:-LOG_TAIL]
+        self._process.stderr.close()
 
     def _log_text(self) -> str:
         if self._process.poll() is not None:
@@ -246,11 +248,9 @@ class Worker:
                 with contextlib.suppress(ProcessLookupError, PermissionError):
                     os.kill(pid, signal.SIGKILL)
         self._process.wait()
-        readers = ((self._process.stdout, self._listener), (self._process.stderr, self._log_reader))
-        for stream, reader in ((self._process.stdin, None), *readers):
-            if reader is not None and reader is not threading.current_thread():
-                reader.join(LINGER_SECONDS)
-            # Where a process that it left behind still holds the pipe, closing it would wait for the reader for ever.
-            if stream is not None and (reader is None or not reader.is_alive()):
-                with contextlib.suppress(OSError, ValueError):
-                    stream.close()
+        # Each reader closes its pipe. One that a process left behind still holds would be waited for in vain.
+        for reader in (self._listener, self._log_reader):
+            reader.join(LINGER_SECONDS)
+        if self._process.stdin is not None:
+            with contextlib.suppress(OSError, ValueError):
+                self._process.stdin.close()
