@@ -15,7 +15,7 @@ def main() -> None:
         return
     from kernel_forge.cli import run
 
-    sys.exit(run(sys.argv[1:], wiring.device, wiring.device_names, wiring.serve_editor))
+    sys.exit(run(sys.argv[1:], wiring.device, wiring.device_names, wiring.serve_editor, wiring.recorded_space))
 
 
 if __name__ == "__main__":

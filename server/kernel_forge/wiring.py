@@ -10,6 +10,7 @@ from kernel_forge.domain.errors import DeviceUnavailable
 from kernel_forge.ports import Device
 
 if TYPE_CHECKING:
+    from kernel_forge.domain.recorded_space import RecordedSpace
     from kernel_forge.devices.settings import GpuSettings
 
 
@@ -83,6 +84,17 @@ def _host_ranges(text: str) -> tuple[tuple[int, int], ...]:
     from kernel_forge.source import parse
 
     return parse(text.replace("\0", " "), "").host_ranges
+
+
+def recorded_space(path: Path) -> "RecordedSpace":
+    """The recorded search space in a file.
+
+    Raises:
+        UsageError: it cannot be read.
+    """
+    from kernel_forge.devices.replay import read_recorded_space
+
+    return read_recorded_space(path)
 
 
 def serve_gpu(arguments: list[str]) -> None:
