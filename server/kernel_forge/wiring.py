@@ -10,8 +10,8 @@ from kernel_forge.domain.errors import DeviceUnavailable
 from kernel_forge.ports import Device
 
 if TYPE_CHECKING:
-    from kernel_forge.domain.recorded_space import RecordedSpace
     from kernel_forge.devices.settings import GpuSettings
+    from kernel_forge.domain.recorded_space import RecordedSpace
 
 
 def config_file() -> Path:

@@ -122,7 +122,7 @@ def _parser() -> argparse.ArgumentParser:
     simulate = commands.add_parser("simulate", help="search a recorded space (a Kernel Tuner cache file, T4 results)")
     simulate.add_argument("space", metavar="SPACE.json[.gz]")
     simulate.add_argument("--sampler", default="portfolio", metavar="NAME", help="what searches (default: portfolio)")
-    simulate.add_argument("--budget", type=count, default=100, metavar="N", help="evaluations, failed launches included")
+    simulate.add_argument("--budget", type=count, default=100, metavar="N", help="evaluations, failed ones too")
     simulate.add_argument("--repeats", type=count, default=10, metavar="R", help="searches, with seeds S, S + 1, ...")
     simulate.add_argument("--seed", type=seed, default=0, metavar="S")
     simulate.add_argument("--json", action="store_true", help="print one JSON report (schema 1) instead of text")

@@ -1,7 +1,7 @@
 """Recorded spaces from files: Kernel Tuner's cache files, and results in the T4 format; plain or gzip-compressed JSON.
 
-A recorded space takes the place of a device: it says how long a configuration takes. It is no :class:`Device`, for it can
-compile and run nothing. Reading is I/O, so it is here and not in ``search/``, which gets the frozen
+A recorded space takes the place of a device: it says how long a configuration takes. It is no :class:`Device`, for it
+can compile and run nothing. Reading is I/O, so it is here and not in ``search/``, which gets the frozen
 :class:`RecordedSpace` from ``wiring``.
 """
 

@@ -1,4 +1,4 @@
-"""Stage 2: searches a constrained space of configurations. The only importer of Optuna; knows no kernel and no device."""
+"""Stage 2: searches a constrained space. The only importer of Optuna; knows no kernel and no device."""
 
 from kernel_forge.search.enumeration import EmptySpace
 from kernel_forge.search.parameters import Parameter, Value, parameters_of

@@ -20,4 +20,5 @@ def log_expected_improvement(mean: Floats, deviation: Floats, best: float) -> Fl
     tail = np.minimum(u, -1.0)
     bracket = np.maximum(1 + tail * np.sqrt(np.pi / 2) * erfcx(-tail / np.sqrt(2)), 1e-16)
     far = -0.5 * tail * tail - np.log(_ROOT_2PI) + np.log(bracket)
-    return np.log(deviation) + np.where(u > -5, near, far)
+    result: Floats = np.log(deviation) + np.where(u > -5, near, far)
+    return result

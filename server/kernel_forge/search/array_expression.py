@@ -81,14 +81,14 @@ def _value(node: ast.expr, columns: Mapping[str, Ints], rows: int) -> Column:
 
     match node:
         case ast.Constant(value=bool() | int() as constant) if abs(constant) < _LARGEST:
-            return Column(np.full(rows, int(constant)), np.zeros(rows, bool))
+            return Column(np.full(rows, int(constant), np.int64), np.zeros(rows, bool))
         case ast.Name(id=name) if name in columns:
             return _bounded(columns[name], np.zeros(rows, bool))
         case ast.BinOp(op=op, left=left, right=right):
             return _binary(op, of(left), of(right))
         case ast.UnaryOp(op=ast.USub(), operand=operand):
             inner = of(operand)
-            return Column(-inner.values, inner.doubtful)
+            return Column(np.negative(inner.values), inner.doubtful)
         case ast.UnaryOp(op=ast.UAdd(), operand=operand):
             return of(operand)
         case ast.UnaryOp(op=ast.Not(), operand=operand):
@@ -98,12 +98,10 @@ def _value(node: ast.expr, columns: Mapping[str, Ints], rows: int) -> Column:
             parts = [of(v) for v in operands]
             truths = np.array([p.values != 0 for p in parts])
             truth = truths.all(0) if isinstance(op, ast.And) else truths.any(0)
-            return Column(truth.astype(np.int64), np.any([p.doubtful for p in parts], axis=0))
+            return Column(np.asarray(truth, np.int64), np.any([p.doubtful for p in parts], axis=0))
         case ast.Compare(left=left, ops=ops, comparators=rest):
             items = [of(v) for v in (left, *rest)]
-            holds = [
-                _COMPARE[type(op)](a.values, b.values) for op, a, b in zip(ops, items, items[1:], strict=False)
-            ]
+            holds = [_COMPARE[type(op)](a.values, b.values) for op, a, b in zip(ops, items, items[1:], strict=False)]
             return Column(np.all(holds, axis=0).astype(np.int64), np.any([i.doubtful for i in items], axis=0))
         case ast.IfExp(test=test, body=body, orelse=orelse):
             chosen, yes, no = of(test), of(body), of(orelse)

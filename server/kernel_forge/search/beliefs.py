@@ -1,4 +1,4 @@
-"""What two models believe after a history: a Gaussian process over coordinates, and a forest over products and ratios."""
+"""What two models believe: a Gaussian process over coordinates, and a forest over products and ratios."""
 
 from dataclasses import dataclass
 

@@ -7,6 +7,7 @@ A constraint that has no value for a configuration (a division by zero) is viola
 import ast
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -63,15 +64,17 @@ class Constraint:
         blocks = range(0, len(ranks), _EVALUATED_AT_ONCE)
         parts = [self._check_block(parameters, ranks[b : b + _EVALUATED_AT_ONCE], sizes) for b in blocks]
         without = sum(p.without_value for p in parts)
-        return Checked(np.concatenate([p.holds for p in parts]), without, next((p.reason for p in parts if p.reason), ""))
+        reason = next((p.reason for p in parts if p.reason), "")
+        return Checked(np.concatenate([p.holds for p in parts]), without, reason)
 
     def _check_block(self, parameters: Sequence[Parameter], ranks: Ranks, sizes: Mapping[str, Number]) -> Checked:
         column = self._columns(parameters, ranks, sizes)
         holds = column.values != 0
         without, reason = 0, ""
         for row in np.flatnonzero(column.doubtful):
-            values = {p.name: p.values[r] for p, r in zip(parameters, ranks[row], strict=True)}
-            holds[row], why = self._scalar({**sizes, **values})  # type: ignore[dict-item]  # text: evaluate refuses it
+            # Text among the values is refused by the evaluator, as any other type that does not fit.
+            values: dict[str, Any] = {p.name: p.values[r] for p, r in zip(parameters, ranks[row], strict=True)}
+            holds[row], why = self._scalar({**sizes, **values})
             without, reason = without + bool(why), reason or why
         return Checked(holds, without, reason)
 

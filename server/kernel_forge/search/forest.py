@@ -1,7 +1,7 @@
 """Extremely randomised regression trees, grown level by level over all trees at once.
 
-Geurts, Ernst and Wehenkel, *Extremely randomized trees*, 2006, with bootstrap samples. A few thousand candidates and some
-hundred observations: NumPy is fast enough, and a machine-learning library would be the largest dependency here.
+Geurts, Ernst and Wehenkel, *Extremely randomized trees*, 2006, with bootstrap samples. A few thousand candidates and
+some hundred observations: NumPy is fast enough, and a machine-learning library would be the largest dependency here.
 """
 
 import numpy as np

@@ -26,7 +26,7 @@ _MOST_FOR_LENGTHS = 300
 
 @dataclass(frozen=True, slots=True)
 class Belief:
-    """About every candidate: mean and deviation of its target, chance that it works; each of shape ``(candidates,)``."""
+    """Mean and deviation of each candidate's target, chance that it works; each of shape ``(candidates,)``."""
 
     mean: Floats
     deviation: Floats
@@ -60,7 +60,7 @@ class GaussianProcess:
         self._next_fit = 0
 
     def observe(self, observed: Floats, targets: Targets) -> None:
-        """Learn ``targets`` at ``observed``, shape ``(told, coordinates)``; what continues the last is added quickly."""
+        """Learn ``targets`` at ``observed``, shape ``(told, coordinates)``; what continues the last is quick."""
         known = len(self._observed)
         if self.wants_fit(len(observed)) or not np.array_equal(observed[:known], self._observed):
             self._fit(observed, targets)
@@ -103,7 +103,8 @@ class GaussianProcess:
         a, b = a * scale, b * scale
         squared = (a * a).sum(1)[:, None] + (b * b).sum(1)[None] - 2 * a @ b.T
         r = _ROOT5 * np.sqrt(np.maximum(squared, 0.0))
-        return math.exp(theta[-2]) * (1 + r + r * r / 3) * np.exp(-r)
+        covariance: Floats = math.exp(theta[-2]) * (1 + r + r * r / 3) * np.exp(-r)
+        return covariance
 
     def _fit(self, observed: Floats, targets: Targets) -> None:
         self._theta = self._most_likely(observed, targets.values)

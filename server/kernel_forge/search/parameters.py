@@ -54,7 +54,8 @@ class Parameter:
         if count == 2 or numbers.min() <= 0:
             return rank
         logs = np.log(numbers)
-        return (rank + (logs - logs.min()) / (logs.max() - logs.min())) / 2
+        coordinates: Floats = (rank + (logs - logs.min()) / (logs.max() - logs.min())) / 2
+        return coordinates
 
     def logarithms(self) -> Floats | None:
         """The base-2 logarithms of the values, shape ``(len(values),)``; None where products mean nothing.

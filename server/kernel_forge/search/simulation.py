@@ -51,15 +51,13 @@ class ReplayedSpace:
     """A recorded space, ready to be searched many times."""
 
     def __init__(self, recorded: RecordedSpace) -> None:
-        self.space = SearchSpace.listed(
-            parameters_of(recorded.parameters), [t.configuration for t in recorded.trials]
-        )
+        self.space = SearchSpace.listed(parameters_of(recorded.parameters), [t.configuration for t in recorded.trials])
         self._trials = {t.configuration: t for t in recorded.trials}
         self.optimum = min(t.time for t in recorded.trials if t.time is not None)
         self.failing = sum(t.time is None for t in recorded.trials)
 
     def simulate(self, sampler: str, budget: int, repeats: int, seed: int) -> Simulation:
-        """``repeats`` searches of ``budget`` evaluations, seeded ``seed``, ``seed + 1``, ...; fewer where all is tried."""
+        """``repeats`` searches, seeded ``seed``, ``seed + 1``, ...; each ends after ``budget``, or when all is tried."""
         return Simulation(self.optimum, tuple(self._replay(sampler, budget, seed + k) for k in range(repeats)))
 
     def _replay(self, sampler: str, budget: int, seed: int) -> Replay:

@@ -35,9 +35,9 @@ class Search:
     """One search of one space for the smallest time.
 
     ``first`` are configurations to try before the sampler is asked (prior knowledge, the defaults of the source), in
-    order; those that are not valid, or were tried, are passed over. ``study`` may have trials already, of this or of other
-    processes: they are part of the history, running ones as pending. Two processes that ask in the same instant may get
-    the same configuration.
+    order; those that are not valid, or were tried, are passed over. ``study`` may have trials already, of this or of
+    other processes: they are part of the history, running ones as pending. Two processes that ask in the same instant
+    may get the same configuration.
     """
 
     def __init__(

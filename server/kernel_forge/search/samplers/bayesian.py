@@ -12,8 +12,8 @@ from kernel_forge.search.space import SearchSpace
 class ModelSampler(Sampler):
     """First some configurations spread over the space, then what ``turns`` say, one after the other.
 
-    A turn is ``process`` (expected improvement under a Gaussian process over all valid, untried configurations), ``trees``
-    (under a forest) or ``neighbour`` (the most promising untried neighbour of one of the three best).
+    A turn is ``process`` (expected improvement under a Gaussian process over all valid, untried configurations),
+    ``trees`` (under a forest) or ``neighbour`` (the most promising untried neighbour of one of the three best).
     """
 
     turns: ClassVar[tuple[str, ...]]

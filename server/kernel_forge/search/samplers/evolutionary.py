@@ -9,7 +9,7 @@ from kernel_forge.search.sampler import Sampler
 from kernel_forge.search.samplers.local import untried_neighbour
 from kernel_forge.search.space import SearchSpace
 
-_POPULATION = 20
+_POPULATION = 12
 _TRIES = 40
 _FAR = 0.3
 
@@ -17,8 +17,8 @@ _FAR = 0.3
 class EvolutionarySampler(Sampler):
     """A steady state of the best configurations: two parents, uniform crossover, mutation; one child at a time.
 
-    Parents win a tournament of two. A mutated parameter moves one place, or now and then anywhere. A child that is not valid or
-    was tried is made again; after many of these a neighbour of the best serves.
+    Parents win a tournament of two. A mutated parameter moves one place, or now and then anywhere. A child that is not
+    valid or was tried is made again; after many of these a neighbour of the best serves.
     """
 
     def __init__(self, space: SearchSpace, seed: int) -> None:

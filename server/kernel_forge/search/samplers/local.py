@@ -13,9 +13,9 @@ _FIRST = 10
 class LocalSampler(Sampler):
     """Best-first route search: a random neighbour of the best configuration that still has an untried one.
 
-    One parameter changed comes before two parameters moved one place each. A better configuration is followed at once; where
-    all around the best is tried, the route goes on from the next best, so it leaves local optima. It starts from a
-    few configurations that are spread over the space.
+    One parameter changed comes before two parameters moved one place each. A better configuration is followed at once;
+    where all around the best is tried, the route goes on from the next best, so it leaves local optima. It starts from
+    a few configurations that are spread over the space.
     """
 
     def __init__(self, space: SearchSpace, seed: int) -> None:

@@ -16,8 +16,8 @@ _TRIES = 20
 class TpeSampler(Sampler):
     """Optuna's TPE in a study of its own, over places of values.
 
-    What is not valid is told to that study as pruned and costs nothing; when it proposes nothing new for a while, a neighbour of
-    the best serves. Failed configurations are pruned as well.
+    What is not valid is told to that study as pruned and costs nothing; when it proposes nothing new for a while, a
+    neighbour of the best serves. Failed configurations are pruned as well.
     """
 
     def __init__(self, space: SearchSpace, seed: int) -> None:
@@ -49,9 +49,10 @@ class TpeSampler(Sampler):
         self._taken = history.told
         for index, value in zip(indices.tolist(), values.tolist(), strict=True):
             failed = value != value
+            state = TrialState.PRUNED if failed else TrialState.COMPLETE
             trial = self._asked.pop(index, None)
             if trial is not None:
-                self._shadow.tell(trial, None if failed else value, TrialState.PRUNED if failed else TrialState.COMPLETE)
+                self._shadow.tell(trial, None if failed else value, state)
                 continue
             ranks = self.space.ranks_of(index)
             self._shadow.add_trial(
@@ -59,7 +60,7 @@ class TpeSampler(Sampler):
                     params={name: ranks[name] for name in self._distributions},
                     distributions=dict(self._distributions),
                     value=None if failed else value,
-                    state=TrialState.PRUNED if failed else TrialState.COMPLETE,
+                    state=state,
                 )
             )
 
