@@ -107,9 +107,7 @@ def test_an_unknown_name_is_wrong_use() -> None:
 def test_ten_million_combinations_are_counted_soon() -> None:
     values = {f"p{k}": tuple(range(1, 11)) for k in range(7)}
     began = time.perf_counter()
-    made = SearchSpace.of(
-        parameters_of(values.items()), [Expression.parse(f"p{k} * p{k + 1} <= 50") for k in range(6)]
-    )
+    made = SearchSpace.of(parameters_of(values.items()), [Expression.parse(f"p{k} * p{k + 1} <= 50") for k in range(6)])
     took = time.perf_counter() - began
     # A walk along the chain counts the same: pairs (x, y) of 1..10 with x * y <= 50.
     step = np.array([[x * y <= 50 for y in range(1, 11)] for x in range(1, 11)], int)

@@ -57,7 +57,7 @@ class ReplayedSpace:
         self.failing = sum(t.time is None for t in recorded.trials)
 
     def simulate(self, sampler: str, budget: int, repeats: int, seed: int) -> Simulation:
-        """``repeats`` searches, seeded ``seed``, ``seed + 1``, ...; each ends after ``budget``, or when all is tried."""
+        """``repeats`` searches, seeded ``seed``, ``seed + 1``, ...; each ends at ``budget`` or when all is tried."""
         return Simulation(self.optimum, tuple(self._replay(sampler, budget, seed + k) for k in range(repeats)))
 
     def _replay(self, sampler: str, budget: int, seed: int) -> Replay:
