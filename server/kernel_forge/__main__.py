@@ -16,7 +16,8 @@ def main() -> None:
     from kernel_forge.cli import Ledgers, run
 
     ledgers = Ledgers(wiring.ledger, wiring.recording_ledger)
-    sys.exit(run(sys.argv[1:], wiring.device, wiring.device_names, wiring.serve_editor, ledgers))
+    adapters = (wiring.device, wiring.device_names, wiring.serve_editor, ledgers, wiring.recorded_space)
+    sys.exit(run(sys.argv[1:], *adapters))
 
 
 if __name__ == "__main__":

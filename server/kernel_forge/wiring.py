@@ -11,6 +11,7 @@ from kernel_forge.ports import Device, Ledger
 
 if TYPE_CHECKING:
     from kernel_forge.devices.settings import GpuSettings
+    from kernel_forge.domain.recorded_space import RecordedSpace
 
 
 def config_file() -> Path:
@@ -114,6 +115,17 @@ def _host_ranges(text: str) -> tuple[tuple[int, int], ...]:
     from kernel_forge.source import parse
 
     return parse(text.replace("\0", " "), "").host_ranges
+
+
+def recorded_space(path: Path) -> "RecordedSpace":
+    """The recorded search space in a file.
+
+    Raises:
+        UsageError: it cannot be read.
+    """
+    from kernel_forge.devices.replay import read_recorded_space
+
+    return read_recorded_space(path)
 
 
 def serve_gpu(arguments: list[str]) -> None:

@@ -2,18 +2,21 @@
 
 import argparse
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 from kernel_forge import __version__
-from kernel_forge.cli.options import folder, limit, seconds, seed
+from kernel_forge.cli.options import count, folder, limit, seconds, seed
 from kernel_forge.cli.output import may_be_closed, prepare_streams, warn
 from kernel_forge.domain.errors import DeviceUnavailable, InternalError, UsageError
+from kernel_forge.domain.recorded_space import RecordedSpace
 from kernel_forge.ports import Device, FindLedger, Ledger
 
 GOOD, FAILED, WRONG_USE, UNAVAILABLE, FAULT, INTERRUPTED = 0, 1, 2, 3, 70, 130
 FindDevice = Callable[[str], Device]
 DeviceNames = Callable[[], Sequence[str]]
 ServeEditor = Callable[[tuple[str, int] | None], None]
+ReadRecordedSpace = Callable[[Path], RecordedSpace]
 
 
 class Ledgers(NamedTuple):
@@ -29,6 +32,7 @@ def run(
     device_names: DeviceNames,
     serve_editor: ServeEditor,
     ledgers: Ledgers,
+    read_recorded_space: ReadRecordedSpace,
 ) -> int:
     """Run one command and return its exit code."""
     prepare_streams()
@@ -36,7 +40,7 @@ def run(
         options = _options(arguments)
         if isinstance(options, int):
             return options
-        return _dispatch(options, find_device, device_names, serve_editor, ledgers)
+        return _dispatch(options, find_device, device_names, serve_editor, ledgers, read_recorded_space)
     except UsageError as error:
         warn(str(error))
         return WRONG_USE
@@ -68,6 +72,7 @@ def _dispatch(
     device_names: DeviceNames,
     serve_editor: ServeEditor,
     ledgers: Ledgers,
+    read_recorded_space: ReadRecordedSpace,
 ) -> int:
     match options.command:
         case "verify":
@@ -82,6 +87,10 @@ def _dispatch(
             from kernel_forge.cli.devices import devices_command
 
             return devices_command(options, [find_device(name) for name in device_names()])
+        case "simulate":
+            from kernel_forge.cli.simulate import simulate_command
+
+            return simulate_command(options, read_recorded_space)
         case "spec":
             from kernel_forge.cli.spec import spec_command
 
@@ -133,6 +142,13 @@ def _parser() -> argparse.ArgumentParser:
     time.add_argument("--warm", action="store_true", help="let the caches keep the data from one execution to the next")
     devices = commands.add_parser("devices", help="where kernels can run, and why not")
     devices.add_argument("--json", action="store_true", help="print JSON")
+    simulate = commands.add_parser("simulate", help="search a recorded space (a Kernel Tuner cache file, T4 results)")
+    simulate.add_argument("space", metavar="SPACE.json[.gz]")
+    simulate.add_argument("--sampler", default="portfolio", metavar="NAME", help="what searches (default: portfolio)")
+    simulate.add_argument("--budget", type=count, default=100, metavar="N", help="evaluations, failed ones too")
+    simulate.add_argument("--repeats", type=count, default=10, metavar="R", help="searches, with seeds S, S + 1, ...")
+    simulate.add_argument("--seed", type=seed, default=0, metavar="S")
+    simulate.add_argument("--json", action="store_true", help="print one JSON report (schema 1) instead of text")
     spec = commands.add_parser("spec", help="draft a spec block from the code")
     spec.add_argument("target", metavar="FILE:KERNEL")
     spec.add_argument("--write", action="store_true", help="insert it into the file")

@@ -25,6 +25,17 @@ def seed(text: str) -> int:
     return value
 
 
+def count(text: str) -> int:
+    """How many of something: an integer from 1 to a million."""
+    try:
+        value = int(text)
+    except ValueError:
+        value = 0
+    if not 1 <= value <= 1_000_000:
+        raise argparse.ArgumentTypeError(f"{text!r} is no integer from 1 to 1000000")
+    return value
+
+
 def seconds(text: str) -> float:
     """A time limit: more than 0 seconds, at most a day."""
     try:

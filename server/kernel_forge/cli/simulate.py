@@ -1,0 +1,69 @@
+"""``kernel-forge simulate``."""
+
+import argparse
+import difflib
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from kernel_forge.cli.output import may_be_closed
+from kernel_forge.domain.errors import UsageError
+from kernel_forge.domain.recorded_space import RecordedSpace
+from kernel_forge.search import SAMPLERS, ReplayedSpace, Simulation
+
+
+def simulate_command(options: argparse.Namespace, read_recorded_space: Callable[[Path], RecordedSpace]) -> int:
+    """Search a recorded space several times and say how near to its optimum; always 0."""
+    if options.sampler not in SAMPLERS:
+        near = difflib.get_close_matches(options.sampler, SAMPLERS, 1)
+        hint = f"; did you mean {near[0]}?" if near else ""
+        raise UsageError(f"there is no sampler {options.sampler} (samplers: {', '.join(SAMPLERS)}){hint}")
+    recorded = read_recorded_space(Path(options.space))
+    replayed = ReplayedSpace(recorded)
+    simulation = replayed.simulate(options.sampler, options.budget, options.repeats, options.seed)
+    report = _report(options, recorded, replayed, simulation)
+    with may_be_closed():
+        print(json.dumps(report, indent=2, allow_nan=False) if options.json else _text(report))
+    return 0
+
+
+def _report(
+    options: argparse.Namespace, recorded: RecordedSpace, replayed: ReplayedSpace, simulation: Simulation
+) -> dict[str, object]:
+    fractions = simulation.fractions_after(options.budget)
+    return {
+        "schema": 1,
+        "basis": "replayed",
+        "space": options.space,
+        "kernel": recorded.kernel,
+        "device": recorded.device,
+        "parameters": len(replayed.space.parameters),
+        "configurations": replayed.space.size,
+        "failing_configurations": replayed.failing,
+        "optimum_ms": simulation.optimum,
+        "sampler": options.sampler,
+        "budget": options.budget,
+        "repeats": options.repeats,
+        "seed": options.seed,
+        "mean_fraction_of_optimum": float(np.mean(fractions)),
+        "p10_fraction_of_optimum": float(np.percentile(fractions, 10)),
+        "fractions_of_optimum": fractions,
+        "evaluations": [len(r.times) for r in simulation.replays],
+        "failed_evaluations": [sum(t is None for t in r.times) for r in simulation.replays],
+        "best_ms": [r.best_after(options.budget) for r in simulation.replays],
+        "overhead_ms_per_evaluation": simulation.overhead,
+    }
+
+
+def _text(report: dict[str, object]) -> str:
+    where = f"{report['kernel'] or 'kernel'} on {report['device'] or 'an unnamed device'}"
+    return (
+        f"{where}, replayed: {report['configurations']:,} valid configurations "
+        f"({report['failing_configurations']:,} fail), optimum {report['optimum_ms']:.4g} ms\n"
+        f"{report['sampler']}, {report['budget']} evaluations, {report['repeats']} searches: "
+        f"optimum/found {report['mean_fraction_of_optimum']:.3f} on average, "
+        f"{report['p10_fraction_of_optimum']:.3f} at the 10th percentile; "
+        f"own overhead {report['overhead_ms_per_evaluation']:.2f} ms per evaluation"
+    )
