@@ -13,12 +13,12 @@ The file is the user's own, never one of a workspace: a command in it is run.
 """
 
 import difflib
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from kernel_forge.configuration import read_configuration
 from kernel_forge.domain.errors import UsageError
 
 _KEYS = {"command", "gpu", "compiler"}
@@ -41,14 +41,7 @@ def read_gpu_settings(file: Path) -> Mapping[str, GpuSettings]:
     Raises:
         UsageError: the file cannot be read, or an entry is not as above; the message names file and entry.
     """
-    try:
-        data = tomllib.loads(file.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return {}
-    except OSError as error:
-        raise UsageError(f"{file} cannot be read: {error.strerror or error}") from None
-    except (ValueError, RecursionError) as error:  # no TOML, no UTF-8, a number of thousands of digits
-        raise UsageError(f"{file}: {error}") from None
+    data = read_configuration(file)
     near = difflib.get_close_matches("devices", data.keys() - {"devices"}, 1, cutoff=0.75)
     if near:
         raise UsageError(f"{file} has a table {near[0]}; did you mean devices, as in [devices.lab]?")

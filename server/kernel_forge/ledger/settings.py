@@ -6,10 +6,10 @@ enabled = false
 ```
 """
 
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 
+from kernel_forge.configuration import read_configuration
 from kernel_forge.domain.errors import UsageError
 
 VARIABLE = "KERNEL_FORGE_LEDGER"
@@ -27,15 +27,7 @@ def is_recording(environment: Mapping[str, str], file: Path) -> bool:
         if word.lower() not in _WORDS:
             raise UsageError(f"{VARIABLE}={word}: write on or off")
         return _WORDS[word.lower()]
-    try:
-        data = tomllib.loads(file.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return True
-    except OSError as error:
-        raise UsageError(f"{file} cannot be read: {error.strerror or error}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UsageError(f"{file}: {error}") from None
-    table = data.get("ledger", {})
+    table = read_configuration(file).get("ledger", {})
     if not isinstance(table, dict) or not table.keys() <= {"enabled"}:
         raise UsageError(f"{file}: [ledger] has one key, enabled")
     enabled = table.get("enabled", True)
