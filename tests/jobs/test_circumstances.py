@@ -3,9 +3,13 @@
 import hashlib
 from pathlib import Path
 
+from kernel_forge.devices.cuda import CudaDevice
+from kernel_forge.jobs.circumstances import platform_of
+from kernel_forge.jobs.compile_database import CompileOptions
 from kernel_forge.jobs.requests import Circumstances, TimeRequest, VerifyRequest
 from kernel_forge.jobs.time import time_file
 from kernel_forge.jobs.verify import verify_file
+from tests.devices.cuda.test_device import Scripted
 from tests.jobs.test_verify import BLOCK, copy
 from tests.verify.fake_device import FakeDevice
 
@@ -69,3 +73,10 @@ def test_a_timing_tells_the_seed_it_draws(tmp_path: Path) -> None:
     assert first is not None
     assert first != second
     assert third == 5
+
+
+def test_the_compiler_of_a_gpu_is_told_and_its_workers_command_is_not(tmp_path: Path) -> None:
+    gpu = CudaDevice("lab", tmp_path, ("false", "worker"), compiler=Scripted())
+    made = platform_of(gpu.info(), CompileOptions())
+    assert made.compiler == "a script"
+    assert not any("false" in value for value in made.facts.values())

@@ -15,13 +15,14 @@ from kernel_forge.source import SourceFile
 MOST_HEADERS = 200
 _MOST_BYTES = 8 << 20
 _QUOTED = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"', re.MULTILINE)
-_OF_THIS_MACHINE = ("cache", "workers")
+_OF_THIS_MACHINE = ("cache", "workers", "worker")
+_COMPILERS = ("compiler", "CUDA compiler, on this machine", "CUDA front end")
 
 
-def platform_of(info: DeviceInfo, request: KernelRequest, options: CompileOptions, flags: tuple[str, ...]) -> Platform:
-    """The device as it describes itself, with what the user's build and the request give to its compiler."""
+def platform_of(info: DeviceInfo, options: CompileOptions) -> Platform:
+    """The device as it describes itself, with what its compiler is given."""
     facts = {name: value for name, value in info.facts.items() if name not in _OF_THIS_MACHINE}
-    compilers = [facts[name] for name in ("compiler", "CUDA compiler", "CUDA front end") if name in facts]
+    compilers = [facts[name] for name in _COMPILERS if name in facts]
     return Platform(
         info.name,
         info.basis,
@@ -29,9 +30,9 @@ def platform_of(info: DeviceInfo, request: KernelRequest, options: CompileOption
         facts,
         "; ".join(compilers) or None,
         facts.get("driver cuda"),
-        (*request.include_dirs, *options.include_dirs),
-        {**options.defines, **request.defines},
-        flags,
+        options.include_dirs,
+        options.defines,
+        options.flags,
     )
 
 
@@ -45,7 +46,7 @@ def subject_of(
     else:
         text = sidecar[1] if sidecar is not None else ""
     files = dict(headers)
-    for path in _python(spec):
+    for path in python_files(spec):
         found = _read(Path(source.path).parent / path)
         if found is not None:  # else the job says what is wrong with it
             files[found[0]] = hashlib.sha256(found[1]).hexdigest()
@@ -57,11 +58,10 @@ def circumstances(
     source: SourceFile,
     info: DeviceInfo,
     options: CompileOptions,
-    flags: tuple[str, ...],
     kernels: Iterable[tuple[KernelSpec, Mapping[str, Number], int | None]],
 ) -> Circumstances:
     """Those of ``kernels``: each spec with its configuration and, where it is known already, its seed."""
-    platform = platform_of(info, request, options, flags)
+    platform = platform_of(info, options)
     headers = local_headers(source.text, source.path, platform.include_dirs)
     undertakings = (
         Undertaking(subject_of(spec, source, request.sidecar, headers), dict(configuration), seed)
@@ -95,7 +95,8 @@ def digest_of(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def _python(spec: KernelSpec) -> Iterator[str]:
+def python_files(spec: KernelSpec) -> Iterator[str]:
+    """The Python files of the user's that verifying ``spec`` runs."""
     for reference in spec.references.values():
         if isinstance(reference, FunctionReference):
             yield reference.path

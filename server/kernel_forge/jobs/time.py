@@ -4,8 +4,6 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-import numpy as np
-
 from kernel_forge.domain.dtypes import DType
 from kernel_forge.domain.errors import UsageError
 from kernel_forge.domain.event import Progress, Report
@@ -17,8 +15,8 @@ from kernel_forge.domain.outcome import LaunchFailed, Outcome, Unavailable, Verd
 from kernel_forge.domain.performance import Attained, KernelTiming, Occupancy
 from kernel_forge.domain.spec import BufferArg, Configuration, KernelSpec, Sizes
 from kernel_forge.jobs.circumstances import circumstances
-from kernel_forge.jobs.compile_database import CompileOptions, compile_options
-from kernel_forge.jobs.compiler_flags import compiler_flags
+from kernel_forge.jobs.compile_database import CompileOptions
+from kernel_forge.jobs.compile_options import options_of
 from kernel_forge.jobs.configurations import chosen_configuration
 from kernel_forge.jobs.requests import Circumstances, TimeReport, TimeRequest
 from kernel_forge.perf import (
@@ -31,6 +29,7 @@ from kernel_forge.perf import (
 from kernel_forge.ports import Artifact, Device, DeviceInfo, Trial
 from kernel_forge.source import SourceFile, parse
 from kernel_forge.spec import BoundCase, bind, read_specs
+from kernel_forge.verify import master_seed
 from kernel_forge.verify.checked_run import CheckedRun, checked_run
 from kernel_forge.verify.limits import ReferenceFailed
 
@@ -57,19 +56,16 @@ def time_file(
     source = parse(request.text, request.path)
     reading = read_specs(source, request.sidecar)
     wanted = [spec for spec in reading.specs if request.kernel is None or spec.kernel == request.kernel]
-    undertaken = [(spec, chosen_configuration(spec, request.configuration), _seed(request)) for spec in wanted]
-    options = compile_options(request.path)
-    flags = compiler_flags(request.flags, options.flags)
-    tell(circumstances(request, source, device.info(), options, flags, undertaken))
+    undertaken = [
+        (spec, chosen_configuration(spec, request.configuration), master_seed(request.seed)) for spec in wanted
+    ]
+    options = options_of(request)
+    tell(circumstances(request, source, device.info(), options, undertaken))
     results = tuple(
         _time(spec, configuration, seed, source, device, request, options, report)
         for spec, configuration, seed in undertaken
     )
     return TimeReport(reading.problems, results)
-
-
-def _seed(request: TimeRequest) -> int:
-    return int(np.random.SeedSequence().generate_state(1)[0]) if request.seed is None else request.seed % 2**32
 
 
 def _time(
@@ -111,9 +107,9 @@ def _time(
         checked_at,
         seed=seed,
         deadline=deadline,
-        include_dirs=(*request.include_dirs, *options.include_dirs),
-        defines={**options.defines, **request.defines},
-        flags=compiler_flags(request.flags, options.flags),
+        include_dirs=options.include_dirs,
+        defines=options.defines,
+        flags=options.flags,
     )
     if not isinstance(checked, CheckedRun):
         return verdict(checked)

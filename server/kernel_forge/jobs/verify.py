@@ -6,10 +6,9 @@ from functools import partial
 
 from kernel_forge.domain.event import Report
 from kernel_forge.domain.outcome import Verdict
-from kernel_forge.domain.spec import BufferArg, Configuration, FunctionInit, FunctionReference, KernelSpec
-from kernel_forge.jobs.circumstances import circumstances
-from kernel_forge.jobs.compile_database import compile_options
-from kernel_forge.jobs.compiler_flags import compiler_flags
+from kernel_forge.domain.spec import Configuration, KernelSpec
+from kernel_forge.jobs.circumstances import circumstances, python_files
+from kernel_forge.jobs.compile_options import options_of
 from kernel_forge.jobs.configurations import chosen_configuration
 from kernel_forge.jobs.requests import Circumstances, FileReport, VerifyRequest
 from kernel_forge.jobs.second_opinion import with_second_opinion
@@ -38,10 +37,9 @@ def verify_file(
     reading = read_specs(source, request.sidecar)
     wanted = [spec for spec in reading.specs if _wanted(spec, request.kernel)]
     configurations = [chosen_configuration(spec, request.configuration) for spec in wanted]
-    options = compile_options(request.path)
-    flags = compiler_flags(request.flags, options.flags)
+    options = options_of(request)
     undertaken = [(spec, chosen, request.seed) for spec, chosen in zip(wanted, configurations, strict=True)]
-    tell(circumstances(request, source, device.info(), options, flags, undertaken))
+    tell(circumstances(request, source, device.info(), options, undertaken))
 
     def verify_one(spec: KernelSpec, configuration: Configuration, on: Device, time_limit: float) -> Verdict:
         return verify(
@@ -52,9 +50,9 @@ def verify_file(
             configuration=configuration,
             report=report,
             time_limit=time_limit,
-            include_dirs=(*request.include_dirs, *options.include_dirs),
-            defines={**options.defines, **request.defines},
-            flags=flags,
+            include_dirs=options.include_dirs,
+            defines=options.defines,
+            flags=options.flags,
             sanitize=request.sanitize,
         )
 
@@ -67,13 +65,7 @@ def verify_file(
         verdicts.append(verdict)
     if options.note is not None:
         verdicts = [replace(v, notes=(*v.notes, options.note)) for v in verdicts]
-    return FileReport(reading.problems, tuple(verdicts), any(_has_python(spec) for spec in wanted))
-
-
-def _has_python(spec: KernelSpec) -> bool:
-    """Whether verifying ``spec`` runs Python files of the user."""
-    references = any(isinstance(r, FunctionReference) for r in spec.references.values())
-    return references or any(isinstance(a, BufferArg) and isinstance(a.init, FunctionInit) for a in spec.args)
+    return FileReport(reading.problems, tuple(verdicts), any(path for spec in wanted for path in python_files(spec)))
 
 
 def _wanted(spec: KernelSpec, kernel: str | None) -> bool:

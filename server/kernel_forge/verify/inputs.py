@@ -38,6 +38,12 @@ KINDS = ("centred", "spikes", "one-signed", "shifted", "tied", "low", "threshold
 LoadFunction = Callable[[str, str], Callable[..., Any]]
 """(Python file, function name) -> the function; raises ReferenceFailed."""
 
+
+def master_seed(seed: int | None) -> int:
+    """The seed that all inputs of a verification come from: ``seed`` within 32 bits, or a fresh one for None."""
+    return int(np.random.SeedSequence().generate_state(1)[0]) if seed is None else seed % 2**32
+
+
 # Scales at which products of two values stay inside the type's normal range.
 _LARGE = {DType.FLOAT16: 30.0, DType.BFLOAT16: 1e4, DType.FLOAT32: 1e4, DType.FLOAT64: 1e6}
 _TINY = {DType.FLOAT16: 2e-2, DType.BFLOAT16: 1e-9, DType.FLOAT32: 1e-9, DType.FLOAT64: 1e-60}

@@ -8,8 +8,6 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-import numpy as np
-
 from kernel_forge.domain.event import Progress, Report
 from kernel_forge.domain.finding import Finding
 from kernel_forge.domain.outcome import (
@@ -31,6 +29,7 @@ from kernel_forge.verify.code import thresholds
 from kernel_forge.verify.compiling import compile_case
 from kernel_forge.verify.failure import CaseHeld, CaseOpen, Tally
 from kernel_forge.verify.filtering import filtered_textures
+from kernel_forge.verify.inputs import master_seed
 from kernel_forge.verify.launch_bounds import exceeded_bounds
 from kernel_forge.verify.planning import PlannedCase, empty_textures, plan
 from kernel_forge.verify.references import Evaluator
@@ -104,7 +103,7 @@ def verify(
     ``sanitize`` adds an execution of a few cases under each of the device's sanitizers.
     """
     chosen = {**spec.default_configuration, **(configuration or {})}
-    master = int(np.random.SeedSequence().generate_state(1)[0]) if seed is None else seed % 2**32
+    master = master_seed(seed)
     info = device.info()
     report(Progress(f"preparing {info.name}"))
     unusable = Unavailable(info.unavailable) if info.unavailable is not None else device.prepare()
