@@ -13,11 +13,17 @@ def main() -> None:
     if sys.argv[1:2] == ["worker"]:
         wiring.serve_gpu(sys.argv[2:])
         return
-    from kernel_forge.cli import Ledgers, run
+    from kernel_forge.cli import Adapters, run
 
-    ledgers = Ledgers(wiring.ledger, wiring.recording_ledger)
-    adapters = (wiring.device, wiring.device_names, wiring.serve_editor, ledgers, wiring.recorded_space)
-    sys.exit(run(sys.argv[1:], *adapters))
+    adapters = Adapters(
+        wiring.device,
+        wiring.device_names,
+        wiring.serve_editor,
+        wiring.ledger,
+        wiring.recording_ledger,
+        wiring.recorded_space,
+    )
+    sys.exit(run(sys.argv[1:], adapters))
 
 
 if __name__ == "__main__":

@@ -4,6 +4,6 @@ Exit codes: 0 good, 1 a verdict or a spec failed, 2 wrong use, 3 device unavaila
 ours, 130 interrupted.
 """
 
-from kernel_forge.cli.main import Ledgers, run
+from kernel_forge.cli.main import Adapters, run
 
-__all__ = ["Ledgers", "run"]
+__all__ = ["Adapters", "run"]

@@ -4,13 +4,13 @@ import argparse
 import json
 import os
 import re
-import tempfile
 from pathlib import Path
 from typing import Any
 
 from kernel_forge import __version__
 from kernel_forge.cli.history import LedgerOf
 from kernel_forge.cli.output import may_be_closed
+from kernel_forge.cli.replacement import write_whole
 from kernel_forge.domain.errors import UsageError
 from kernel_forge.domain.record import Anchor, Audit
 from kernel_forge.views.history import audit_lines
@@ -85,21 +85,10 @@ def write_anchor(path: Path, anchor: Anchor) -> None:
         "hash": anchor.hash,
         "marks": "".join(anchor.marks),
     }
-    private: str | None = None
     try:
-        descriptor, private = tempfile.mkstemp(prefix=".kernel-forge-", dir=path.parent)
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.write(json.dumps(data, indent=1) + "\n")
-            file.flush()
-            os.fchmod(file.fileno(), 0o644)
-            os.fsync(file.fileno())
-        os.replace(private, path)  # noqa: PTH105
-        private = None
+        write_whole(path, json.dumps(data, indent=1) + "\n")
     except OSError as error:
         raise UsageError(f"{path} cannot be written: {error.strerror or error}") from None
-    finally:
-        if private is not None:
-            Path(private).unlink(missing_ok=True)
 
 
 def _json(audit: Audit, place: str, exported: str | None) -> dict[str, Any]:

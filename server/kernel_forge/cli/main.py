@@ -13,34 +13,34 @@ from kernel_forge.domain.recorded_space import RecordedSpace
 from kernel_forge.ports import Device, FindLedger, Ledger
 
 GOOD, FAILED, WRONG_USE, UNAVAILABLE, FAULT, INTERRUPTED = 0, 1, 2, 3, 70, 130
-FindDevice = Callable[[str], Device]
-DeviceNames = Callable[[], Sequence[str]]
-ServeEditor = Callable[[tuple[str, int] | None], None]
-ReadRecordedSpace = Callable[[Path], RecordedSpace]
 
 
-class Ledgers(NamedTuple):
-    """The ledger of the project that a file or folder belongs to: to read, and (or None) to record runs in."""
+class Adapters(NamedTuple):
+    """What the commands ask of the outside world.
 
-    of: Callable[[str], Ledger]
-    for_recording: FindLedger
+    Attributes:
+        find_device: a device by its name; raises DeviceUnavailable for an unknown one.
+        device_names: the devices that can be named.
+        serve_editor: a language server on stdio, or on a TCP address.
+        ledger_of: the ledger of the project that a file or folder belongs to, to read.
+        find_ledger: the same to record runs in; None where nothing is to be recorded.
+        read_recorded_space: the recorded search space in a file.
+    """
+
+    find_device: Callable[[str], Device]
+    device_names: Callable[[], Sequence[str]]
+    serve_editor: Callable[[tuple[str, int] | None], None]
+    ledger_of: Callable[[str], Ledger]
+    find_ledger: FindLedger
+    read_recorded_space: Callable[[Path], RecordedSpace]
 
 
-def run(
-    arguments: Sequence[str],
-    find_device: FindDevice,
-    device_names: DeviceNames,
-    serve_editor: ServeEditor,
-    ledgers: Ledgers,
-    read_recorded_space: ReadRecordedSpace,
-) -> int:
+def run(arguments: Sequence[str], adapters: Adapters) -> int:
     """Run one command and return its exit code."""
     prepare_streams()
     try:
         options = _options(arguments)
-        if isinstance(options, int):
-            return options
-        return _dispatch(options, find_device, device_names, serve_editor, ledgers, read_recorded_space)
+        return options if isinstance(options, int) else _dispatch(options, adapters)
     except UsageError as error:
         warn(str(error))
         return WRONG_USE
@@ -66,31 +66,24 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace | int:
         return int(stop.code or 0)
 
 
-def _dispatch(
-    options: argparse.Namespace,
-    find_device: FindDevice,
-    device_names: DeviceNames,
-    serve_editor: ServeEditor,
-    ledgers: Ledgers,
-    read_recorded_space: ReadRecordedSpace,
-) -> int:
+def _dispatch(options: argparse.Namespace, adapters: Adapters) -> int:
     match options.command:
         case "verify":
             from kernel_forge.cli.verify import verify_command
 
-            return verify_command(options, ledgers.for_recording)
+            return verify_command(options, adapters.find_ledger)
         case "time":
             from kernel_forge.cli.time import time_command
 
-            return time_command(options, ledgers.for_recording)
+            return time_command(options, adapters.find_ledger)
         case "devices":
             from kernel_forge.cli.devices import devices_command
 
-            return devices_command(options, [find_device(name) for name in device_names()])
+            return devices_command(options, [adapters.find_device(name) for name in adapters.device_names()])
         case "simulate":
             from kernel_forge.cli.simulate import simulate_command
 
-            return simulate_command(options, read_recorded_space)
+            return simulate_command(options, adapters.read_recorded_space)
         case "spec":
             from kernel_forge.cli.spec import spec_command
 
@@ -98,17 +91,17 @@ def _dispatch(
         case "history":
             from kernel_forge.cli.history import history_command
 
-            return history_command(options, ledgers.of)
+            return history_command(options, adapters.ledger_of)
         case "audit":
             from kernel_forge.cli.audit import audit_command
 
-            return audit_command(options, ledgers.of)
+            return audit_command(options, adapters.ledger_of)
         case "schema":
             from kernel_forge.cli.spec import schema_command
 
             return schema_command()
         case _:
-            serve_editor(_address(options.tcp) if options.tcp else None)
+            adapters.serve_editor(_address(options.tcp) if options.tcp else None)
             return GOOD
 
 

@@ -3,12 +3,11 @@
 from kernel_forge.domain.hardware import HardwareLimits
 from kernel_forge.domain.launch import Launch
 from kernel_forge.domain.resources import Resources
+from kernel_forge.perf.occupancy import WARP, registers_per_warp
 
 # CUDA C++ Programming Guide, *Technical Specifications per Compute Capability*: the same for all from 3.0 on.
 GRID = (2**31 - 1, 65535, 65535)
 BLOCK = (1024, 1024, 64)
-_WARP = 32
-_REGISTER_UNIT = 256
 
 
 def exceeded_limit(limits: HardwareLimits, launch: Launch, resources: Resources | None = None) -> str | None:
@@ -28,8 +27,7 @@ def exceeded_limit(limits: HardwareLimits, launch: Launch, resources: Resources 
     if shared > limits.shared_bytes_per_block:
         return f"{shared} bytes of shared memory per block, more than {limits.shared_bytes_per_block}"
     if resources is not None:
-        per_warp = -(-resources.registers * _WARP // _REGISTER_UNIT) * _REGISTER_UNIT
-        registers = per_warp * -(-threads // _WARP)
+        registers = registers_per_warp(resources.registers) * -(-threads // WARP)
         if registers > limits.registers_per_block:
             return f"{registers} registers per block, more than {limits.registers_per_block}"
     return _exceeded_by_cluster(limits, launch)

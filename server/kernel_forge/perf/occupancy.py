@@ -32,10 +32,15 @@ def occupancy(limits: HardwareLimits, threads: int, registers: int, shared_bytes
     return Occupancy(blocks, blocks * warps, blocks * warps / held, limited_by)
 
 
+def registers_per_warp(registers: int) -> int:
+    """What a warp is given whose threads need ``registers`` each."""
+    return -(-registers * WARP // _REGISTER_UNIT) * _REGISTER_UNIT
+
+
 def _by_registers(limits: HardwareLimits, warps: int, registers: int) -> int:
     if registers == 0:
         return limits.blocks
-    per_warp = -(-registers * WARP // _REGISTER_UNIT) * _REGISTER_UNIT
+    per_warp = registers_per_warp(registers)
     # Warps get their registers in the four partitions of a multiprocessor alike.
     held = limits.registers // per_warp // _WARP_UNIT * _WARP_UNIT
     return held // warps

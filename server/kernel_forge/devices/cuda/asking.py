@@ -1,23 +1,13 @@
 """Asking the worker for something other than a run: an answer, or in one sentence why there is none."""
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-from kernel_forge.devices.cuda.outcomes import NOT_UNDERSTOOD, last_line
+from kernel_forge.devices.cuda.outcomes import broken
 from kernel_forge.devices.cuda.pool import WorkerPool
 from kernel_forge.devices.cuda.protocol import Frame
 from kernel_forge.devices.cuda.supervisor import Lost, WorkerUnavailable
 from kernel_forge.domain.outcome import Unavailable
-
-T = TypeVar("T")
-
-
-def understood(read: Callable[[], T], doing: str) -> T | Unavailable:
-    """What ``read`` makes of an answer, or why it cannot: a worker of another machine may say anything."""
-    try:
-        return read()
-    except NOT_UNDERSTOOD as error:
-        return Unavailable(f"{doing} the GPU worker's answer is not understood: {error!r:.200}")
 
 
 def ask(
@@ -42,7 +32,7 @@ def ask(
         return Unavailable(f"the GPU worker was lost {doing}: {answer.reason}")
     match answer.header.get("status"):
         case "broken":
-            return Unavailable(f"the GPU worker failed: {last_line(answer.header.get('trace'))}")
+            return broken(answer.header)
         case "missing":
             return Unavailable(missing)
         case "unfinished":

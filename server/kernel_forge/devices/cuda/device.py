@@ -26,7 +26,7 @@ from kernel_forge.devices.cuda.pool import WorkerPool
 from kernel_forge.devices.cuda.profiler import profile
 from kernel_forge.devices.cuda.sanitizer import MISSING, sanitize
 from kernel_forge.devices.cuda.supervisor import WorkerUnavailable
-from kernel_forge.devices.cuda.wire import Code, encode_run
+from kernel_forge.devices.cuda.wire import POISON_KERNEL, Code, encode_run
 from kernel_forge.devices.shadow import HostCode, TooManyHeaders, shadow_sources
 from kernel_forge.domain.launch import CompileRequest, RunRequest, Schedule
 from kernel_forge.domain.measurement import Peaks, TimingPlan, Timings
@@ -37,7 +37,6 @@ from kernel_forge.ports import SANITIZERS, Artifact, DeviceInfo, Trial
 
 # The worker ends a run at its limit by itself; memory must be filled and read as well.
 GRACE_SECONDS = 10.0
-POISON_KERNELS = ("kf_poison_shared",)
 RETRY_SECONDS = 30.0
 _UNNAMEABLE = re.compile(r"[\0\n\r\"]")
 
@@ -239,7 +238,7 @@ class CudaDevice:
     def _poison(self) -> Code | Unavailable:
         """What fills shared memory before a launch; compiled or looked up once."""
         if self._poison_code is None:
-            made = self._own_kernels(Path(__file__).with_name("poison.cu"), POISON_KERNELS)
+            made = self._own_kernels(Path(__file__).with_name("poison.cu"), (POISON_KERNEL,))
             loaded = made if isinstance(made, Unavailable) else load_code(made)
             if isinstance(loaded, Unavailable):
                 return loaded

@@ -6,8 +6,8 @@ from typing import Any
 
 from kernel_forge.devices.compilers.messages import UserFile
 from kernel_forge.devices.cuda.artifacts import load_code
-from kernel_forge.devices.cuda.asking import ask, understood
-from kernel_forge.devices.cuda.outcomes import contents, driver_failure
+from kernel_forge.devices.cuda.asking import ask
+from kernel_forge.devices.cuda.outcomes import contents, driver_failure, understood
 from kernel_forge.devices.cuda.pool import WorkerPool
 from kernel_forge.devices.cuda.protocol import Frame
 from kernel_forge.devices.cuda.wire import encode_plan, encode_run

@@ -1,8 +1,8 @@
 """From what a worker reports to the outcome of the run."""
 
 import re
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from kernel_forge.domain.outcome import (
 )
 from kernel_forge.domain.text import Location
 
+T = TypeVar("T")
 _ASSERT = re.compile(
     r"^(?P<file>.+?):(?P<line>\d+): .*?block: \[(?P<block>\d+,\d+,\d+)\], thread: \[(?P<thread>\d+,\d+,\d+)\] "
     r"Assertion `(?P<expression>.*)` failed\.",
@@ -47,29 +48,37 @@ def run_outcome(answer: Frame | Lost, request: RunRequest, sources: Mapping[str,
         if answer.timed_out:
             return _timed_out(request)
         return Unavailable(f"the GPU worker was lost: {answer.reason}")
-    header = answer.header
+    return understood(lambda: _of_answer(answer, request, sources))
+
+
+def understood(read: Callable[[], T], doing: str = "") -> T | Unavailable:
+    """What ``read`` makes of an answer, or why it cannot: the worker is a program on another machine, perhaps.
+
+    ``doing`` tells what was going on (*while timing*).
+    """
     try:
-        match header["status"]:
-            case "ran":
-                return _ran(answer, request)
-            case "timeout":
-                return _timed_out(request)
-            case "broken":
-                return Unavailable(f"the GPU worker failed: {last_line(header['trace'])}")
-            case _:
-                return driver_failure(header, request, sources)
-    except NOT_UNDERSTOOD as error:
-        return Unavailable(f"the GPU worker's answer is not understood: {error!r:.200}")
+        return read()
+    except (KeyError, ValueError, TypeError, IndexError, AttributeError, OverflowError, ProtocolError) as error:
+        where = f"{doing} " if doing else ""
+        return Unavailable(f"{where}the GPU worker's answer is not understood: {error!r:.200}")
 
 
-NOT_UNDERSTOOD = (KeyError, ValueError, TypeError, IndexError, AttributeError, OverflowError, ProtocolError)
-"""What reading an answer raises that is not of the protocol: the worker is a program on another machine."""
+def broken(header: Mapping[str, Any]) -> Unavailable:
+    """What a worker says that failed by itself: the last line of its traceback."""
+    lines = str(header.get("trace")).strip().splitlines()
+    return Unavailable(f"the GPU worker failed: {lines[-1] if lines else 'it does not say why'}")
 
 
-def last_line(trace: object) -> str:
-    """The last line of a traceback, or what stands there instead."""
-    lines = str(trace).strip().splitlines()
-    return lines[-1] if lines else "it does not say why"
+def _of_answer(answer: Frame, request: RunRequest, sources: Mapping[str, UserFile]) -> RunOutcome:
+    match answer.header["status"]:
+        case "ran":
+            return _ran(answer, request)
+        case "timeout":
+            return _timed_out(request)
+        case "broken":
+            return broken(answer.header)
+        case _:
+            return driver_failure(answer.header, request, sources)
 
 
 def _timed_out(request: RunRequest) -> TimedOut:

@@ -5,7 +5,8 @@ import math
 from collections.abc import Iterable
 
 from kernel_forge.devices.cuda.artifacts import load_code
-from kernel_forge.devices.cuda.asking import ask, understood
+from kernel_forge.devices.cuda.asking import ask
+from kernel_forge.devices.cuda.outcomes import understood
 from kernel_forge.devices.cuda.pool import WorkerPool
 from kernel_forge.devices.cuda.wire import encode_run
 from kernel_forge.domain.launch import RunRequest

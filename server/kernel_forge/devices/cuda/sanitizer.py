@@ -11,8 +11,8 @@ from xml.etree import ElementTree
 
 from kernel_forge.devices.compilers.messages import UserFile, token_range
 from kernel_forge.devices.cuda.artifacts import load_code
-from kernel_forge.devices.cuda.asking import ask, understood
-from kernel_forge.devices.cuda.outcomes import where_in
+from kernel_forge.devices.cuda.asking import ask
+from kernel_forge.devices.cuda.outcomes import understood, where_in
 from kernel_forge.devices.cuda.pool import WorkerPool
 from kernel_forge.devices.cuda.wire import encode_run
 from kernel_forge.domain.launch import RunRequest

@@ -91,7 +91,7 @@ class Worker:
         self.facts = self._handshake()
 
     def _handshake(self) -> Mapping[str, Any]:
-        hello = self._next(START_LIMIT)
+        hello = self._next(START_LIMIT, time.monotonic())
         if isinstance(hello, Lost):
             self.kill()
             raise WorkerUnavailable(f"the worker did not start: {hello.reason}")
@@ -121,14 +121,14 @@ class Worker:
     def ask(self, header: Mapping[str, Any], payload: Sequence[bytes | memoryview], time_limit: float) -> Frame | Lost:
         """Give it one job and wait for the result, at most ``time_limit`` seconds; after :class:`Lost` it is gone."""
         self._numbers += 1
-        deadline = time.monotonic() + time_limit
+        begun = time.monotonic()
         try:
             self._write({**header, "type": "job", "number": self._numbers}, payload, time_limit)
         except OSError:
-            late = time.monotonic() >= deadline  # the kernel has not even begun
-            reason = f"it did not take the job within {time_limit:g} s" if late else "it ended, or fell silent, before"
-            return self._lost(reason if late else f"{reason} it had the job")
-        answer = self._next(max(0.0, deadline - time.monotonic()), time_limit)
+            if time.monotonic() >= begun + time_limit:  # no limit of the kernel's: it has not even begun
+                return self._lost(f"it did not take the job within {time_limit:g} s")
+            return self._lost("it ended, or fell silent, before it had the job")
+        answer = self._next(time_limit, begun)
         if isinstance(answer, Lost):
             self.kill()
             return answer
@@ -154,35 +154,31 @@ class Worker:
         self.kill()
         return Lost(reason + self._log_text())
 
-    def _next(self, time_limit: float, whole: float | None = None) -> Frame | Lost:
-        """The next frame within ``time_limit`` seconds, which are the rest of ``whole``."""
-        deadline = time.monotonic() + time_limit
+    def _next(self, time_limit: float, begun: float) -> Frame | Lost:
+        """The next frame within ``time_limit`` seconds from ``begun`` on (of ``time.monotonic``)."""
+        deadline = begun + time_limit
         while True:
             try:
                 frame = self._frames.get(timeout=min(1.0, max(0.0, deadline - time.monotonic())))
             except queue.Empty:
                 now = time.monotonic()
-                if self._process.poll() is not None and not self._listener.is_alive() and self._frames.empty():
-                    return Lost(f"the worker ended ({self._wait_status()}){self._log_text()}")
                 if self._process.poll() is not None and now - self._heard > LINGER_SECONDS:
                     # Its output is still open: a process that it left behind holds it, and will never speak for it.
-                    return Lost(f"the worker ended ({self._wait_status()}){self._log_text()}")
+                    return self._has_ended()
                 if now >= deadline:
-                    return Lost(f"no answer within {whole or time_limit:g} s", timed_out=True)
+                    return Lost(f"no answer within {time_limit:g} s", timed_out=True)
                 if now - self._heard > self._silence_limit:
                     return Lost(f"nothing heard from the worker for {SILENCE_LIMIT:g} s")
                 continue
-            if frame is None:
-                status = self._wait_status()
-                return Lost(f"the worker ended ({status}){self._log_text()}")
-            return frame
+            return self._has_ended() if frame is None else frame
 
-    def _wait_status(self) -> str:
+    def _has_ended(self) -> Lost:
         try:
             code = self._process.wait(5)
+            status = f"signal {-code}" if code < 0 else f"status {code}"
         except subprocess.TimeoutExpired:
-            return "its output was closed"
-        return f"signal {-code}" if code < 0 else f"status {code}"
+            status = "its output was closed"
+        return Lost(f"the worker ended ({status}){self._log_text()}")
 
     def _listen(self) -> None:
         assert self._process.stdout is not None

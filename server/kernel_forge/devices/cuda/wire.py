@@ -12,6 +12,8 @@ from kernel_forge.domain.launch import Buffer, BufferRef, Dim3, Launch, RunReque
 from kernel_forge.domain.measurement import TimingPlan
 from kernel_forge.domain.texture import Address, Filter, Memory, Read, Sampling, Texture
 
+POISON_KERNEL = "kf_poison_shared"
+"""The kernel of :attr:`WireRun.poison`, in poison.cu."""
 Array = np.ndarray[tuple[int, ...], np.dtype[np.generic]]
 
 

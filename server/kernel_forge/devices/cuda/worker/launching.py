@@ -6,13 +6,12 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pycuda.driver as cuda
 
-from kernel_forge.devices.cuda.wire import Code, WireLaunch
+from kernel_forge.devices.cuda.wire import POISON_KERNEL, Code, WireLaunch
 from kernel_forge.devices.cuda.worker.gpu import Gpu
 from kernel_forge.devices.cuda.worker.stages import StillRunning, staged
 from kernel_forge.domain.dtypes import DType
 from kernel_forge.domain.launch import poison
 
-POISON_KERNEL = "kf_poison_shared"
 _POLL_SECONDS = 0.0002
 _POISON_THREADS = 1024
 
