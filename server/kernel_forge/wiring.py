@@ -143,7 +143,7 @@ def serve_jobs() -> None:
     """Be a job worker on stdin and stdout."""
     from kernel_forge.jobs.worker import serve
 
-    serve(device)
+    serve(device, recording_ledger)
 
 
 def serve_editor(tcp: tuple[str, int] | None = None) -> None:

@@ -28,7 +28,7 @@ import json, os, sys
 for line in sys.stdin:
     number = json.loads(line)["number"]
     print(json.dumps({"type": "Prepared", "number": number}))
-    step = {"type": "Progress", "message": "step", "done": 1, "total": 2}
+    step = {"type": "Progress", "message": "step", "done": 1, "total": 2, "search": None}
     print(json.dumps({"type": "Stepped", "number": number, "progress": step}))
     report = {"type": "FileReport", "problems": [], "verdicts": [], "ran_python": "python" in line}
     print(json.dumps({"type": "Done", "number": number, "report": report}), flush=True)

@@ -11,18 +11,22 @@ from typing import overload
 
 from kernel_forge.domain.errors import InternalError
 from kernel_forge.domain.event import Progress
-from kernel_forge.jobs.messages import Done, Entered, Failed, Job, Left, Prepared, Stepped, Told
+from kernel_forge.jobs.messages import Done, Entered, Failed, Finish, Job, Left, Prepared, Stepped, Told
 from kernel_forge.jobs.process import Worker
 from kernel_forge.jobs.recording import EndedJob, Recorder
 from kernel_forge.jobs.requests import (
     FileReport,
     JobFailed,
+    JobReport,
+    Request,
     TimeReport,
     TimeRequest,
+    TuneReport,
+    TuneRequest,
     VerifyRequest,
 )
 
-__all__ = ["JobCancelled", "JobClient", "JobEnd", "JobFailed", "TimeEnd"]
+__all__ = ["JobCancelled", "JobClient", "JobEnd", "JobFailed", "TimeEnd", "TuneEnd"]
 
 # Seconds for what a device makes once per machine: the emulator's runtime, with zig a C++ library.
 PREPARE_LIMIT = 900.0
@@ -37,6 +41,7 @@ class JobCancelled:
 
 JobEnd = FileReport | JobFailed | JobCancelled
 TimeEnd = TimeReport | JobFailed | JobCancelled
+TuneEnd = TuneReport | JobFailed | JobCancelled
 
 
 class JobClient:
@@ -68,11 +73,25 @@ class JobClient:
     @overload
     async def run(self, request: TimeRequest, report: Callable[[Progress], None], time_limit: float) -> TimeEnd: ...
 
+    @overload
     async def run(
-        self, request: VerifyRequest | TimeRequest, report: Callable[[Progress], None], time_limit: float
-    ) -> JobEnd | TimeEnd:
+        self,
+        request: TuneRequest,
+        report: Callable[[Progress], None],
+        time_limit: float,
+        finish: asyncio.Event | None = None,
+    ) -> TuneEnd: ...
+
+    async def run(
+        self,
+        request: Request,
+        report: Callable[[Progress], None],
+        time_limit: float,
+        finish: asyncio.Event | None = None,
+    ) -> JobEnd | TimeEnd | TuneEnd:
         """Do one job; ``time_limit`` is in seconds of wall time, from when the device is prepared.
 
+        Setting ``finish`` has a search end with what it has found by then.
         Cancelling the awaiting task kills the worker with everything it started before the cancellation returns.
         """
         started, clock = datetime.now(UTC), time.monotonic()
@@ -80,7 +99,12 @@ class JobClient:
             worker = await self._take()
         except InternalError as error:
             return JobFailed("crashed", str(error))
-        end = await self._run_on(worker, request, report, time_limit)
+        asking = asyncio.create_task(self._ask_to_finish(worker, finish)) if finish is not None else None
+        try:
+            end = await self._run_on(worker, request, report, time_limit)
+        finally:
+            if asking is not None:
+                asking.cancel()
         wrong_use = isinstance(end, JobFailed) and end.kind == "usage"
         if self._recorder is not None and worker.told is not None and not wrong_use:
             self._recorder.record(EndedJob(request, worker.told, end, started, time.monotonic() - clock))
@@ -89,10 +113,10 @@ class JobClient:
     async def _run_on(
         self,
         worker: Worker,
-        request: VerifyRequest | TimeRequest,
+        request: Request,
         report: Callable[[Progress], None],
         time_limit: float,
-    ) -> FileReport | TimeReport | JobFailed:
+    ) -> JobReport | JobFailed:
         reusable = False
         try:
             number = self._begin(worker, request)
@@ -124,6 +148,11 @@ class JobClient:
                 await asyncio.shield(worker.kill())
             self.warm_up()
 
+    async def _ask_to_finish(self, worker: Worker, finish: asyncio.Event) -> None:
+        await finish.wait()
+        if worker.number is not None:
+            worker.write(Finish(worker.number))
+
     async def _take(self) -> Worker:
         self.warm_up()
         spare = self._spare
@@ -149,9 +178,9 @@ class JobClient:
         self._busy.add(worker)
         return worker
 
-    def _begin(self, worker: Worker, request: VerifyRequest | TimeRequest) -> int:
+    def _begin(self, worker: Worker, request: Request) -> int:
         self._numbers += 1
-        worker.told = None
+        worker.told, worker.number = None, self._numbers
         worker.write(Job(self._numbers, request))
         return self._numbers
 
@@ -176,9 +205,7 @@ class JobClient:
                 case message:
                     raise InternalError(f"unexpected {type(message).__name__} from the worker")
 
-    async def _follow(
-        self, worker: Worker, number: int, report: Callable[[Progress], None]
-    ) -> FileReport | TimeReport | JobFailed:
+    async def _follow(self, worker: Worker, number: int, report: Callable[[Progress], None]) -> JobReport | JobFailed:
         while True:
             message = await worker.read()
             match message:

@@ -2,7 +2,8 @@
 
 Worker: ``Hello`` once, then for each job ``Prepared`` once, ``Told`` once unless it fails before, any number of
 ``Stepped``, ``Entered`` and ``Left``, and exactly one ``Done`` or ``Failed``.
-Owner: ``Job``, the next one only after the last has ended. End of input ends the worker.
+Owner: ``Job``, the next one only after the last has ended, and during a job ``Finish`` any number of times. End of
+input ends the worker.
 """
 
 import json
@@ -12,7 +13,7 @@ from typing import Any
 from kernel_forge.domain.errors import InternalError
 from kernel_forge.domain.event import Progress
 from kernel_forge.domain.text import Location
-from kernel_forge.jobs.requests import Circumstances, FileReport, TimeReport, TimeRequest, VerifyRequest
+from kernel_forge.jobs.requests import Circumstances, JobReport, Request
 from kernel_forge.jobs.wire import VERSION, decode, encode
 
 
@@ -28,7 +29,14 @@ class Job:
     """Do this."""
 
     number: int
-    request: VerifyRequest | TimeRequest
+    request: Request
+
+
+@dataclass(frozen=True)
+class Finish:
+    """Come to an end with what you have: a search stops asking, and verifies its best."""
+
+    number: int
 
 
 @dataclass(frozen=True)
@@ -78,7 +86,7 @@ class Done:
     """The job ended with a report."""
 
     number: int
-    report: FileReport | TimeReport
+    report: JobReport
 
 
 @dataclass(frozen=True)
@@ -90,8 +98,10 @@ class Failed:
     message: str
 
 
-Message = Hello | Job | Prepared | Told | Stepped | Entered | Left | Done | Failed
-_KINDS: dict[str, Any] = {k.__name__: k for k in (Hello, Job, Prepared, Told, Stepped, Entered, Left, Done, Failed)}
+Message = Hello | Job | Finish | Prepared | Told | Stepped | Entered | Left | Done | Failed
+_KINDS: dict[str, Any] = {
+    k.__name__: k for k in (Hello, Job, Finish, Prepared, Told, Stepped, Entered, Left, Done, Failed)
+}
 HELLO = Hello(VERSION)
 
 

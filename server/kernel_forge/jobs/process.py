@@ -7,7 +7,7 @@ import signal
 from typing import IO
 
 from kernel_forge.domain.errors import InternalError
-from kernel_forge.jobs.messages import Entered, Hello, Job, Message, from_line, to_line
+from kernel_forge.jobs.messages import Entered, Finish, Hello, Job, Message, from_line, to_line
 from kernel_forge.jobs.requests import Circumstances
 from kernel_forge.jobs.wire import VERSION
 from kernel_forge.processes import descendants
@@ -23,8 +23,8 @@ class Worker:
     """One worker process in a session, and so a process group, of its own.
 
     ``inside`` tells which Python of the user's it runs now, ``ran`` how often it has run some, ``told`` what it said of
-    its present job. The pipes are ours, not
-    the Process's: that would count as running until everything that inherited one of them has ended as well.
+    its present job, ``number`` which job that is. The pipes are ours, not the Process's: that would count as running
+    until everything that inherited one of them has ended as well.
     """
 
     def __init__(self, process: asyncio.subprocess.Process, pipes: "_Pipes") -> None:
@@ -33,6 +33,7 @@ class Worker:
         self.inside: Entered | None = None
         self.ran = 0
         self.told: Circumstances | None = None
+        self.number: int | None = None
         self._gone = False
         self._pipes = pipes
         self._log_task = asyncio.create_task(self._read_log())
@@ -80,9 +81,9 @@ class Worker:
         """The end of what it wrote to its standard error."""
         return self.log.decode("utf-8", "replace")
 
-    def write(self, job: Job) -> None:
-        """Give it a job."""
-        self._pipes.commands.write(to_line(job))
+    def write(self, message: Job | Finish) -> None:
+        """Give it a job, or ask it to end the one it has."""
+        self._pipes.commands.write(to_line(message))
 
     async def read(self) -> Message:
         """Its next message.

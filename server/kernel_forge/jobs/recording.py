@@ -17,8 +17,12 @@ from kernel_forge.jobs.requests import (
     Circumstances,
     FileReport,
     JobFailed,
+    JobReport,
+    Request,
     TimeReport,
     TimeRequest,
+    TuneReport,
+    TuneRequest,
     Undertaking,
     VerifyRequest,
 )
@@ -36,9 +40,9 @@ _ELSEWHERE = ("kernel", "path", "sizes", "configuration", "measurement", "device
 class EndedJob:
     """A job that came to an end of its own; ``seconds`` is the wall time of the whole."""
 
-    request: VerifyRequest | TimeRequest
+    request: Request
     circumstances: Circumstances
-    end: FileReport | TimeReport | JobFailed
+    end: JobReport | JobFailed
     started: datetime
     seconds: float
 
@@ -110,9 +114,13 @@ class Recorder:
 
 
 def records_of(job: EndedJob) -> list[Record]:
-    """One record per kernel of the job."""
+    """One record per kernel of the job; none of a search, which writes its own while it runs."""
     undertakings = job.circumstances.undertakings
+    if isinstance(job.request, TuneRequest):
+        return []
     match job.end:
+        case TuneReport():
+            return []
         case JobFailed():
             return [_failed(job, undertaking, job.end) for undertaking in undertakings]
         case FileReport(verdicts=verdicts):
@@ -183,11 +191,15 @@ def _record(job: EndedJob, undertaking: Undertaking, outcome: Mapping[str, Json]
     )
 
 
-def _asked(request: VerifyRequest | TimeRequest) -> dict[str, Json]:
-    if isinstance(request, TimeRequest):
-        plan: dict[str, Json] = encode(request.plan)
-        return {"time_limit": request.time_limit, "plan": plan, "profile": request.profile}
-    return {"time_limit": request.time_limit, "sanitize": request.sanitize}
+def _asked(request: Request) -> dict[str, Json]:
+    match request:
+        case TimeRequest():
+            plan: dict[str, Json] = encode(request.plan)
+            return {"time_limit": request.time_limit, "plan": plan, "profile": request.profile}
+        case VerifyRequest():
+            return {"time_limit": request.time_limit, "sanitize": request.sanitize}
+        case TuneRequest():
+            return {"time_limit": request.time_limit}
 
 
 def _outcome(outcome: object) -> dict[str, Json]:

@@ -9,10 +9,13 @@ from kernel_forge.domain.measurement import TimingPlan
 from kernel_forge.domain.outcome import Verdict
 from kernel_forge.domain.performance import KernelTiming
 from kernel_forge.domain.record import Number, Platform, Subject
-from kernel_forge.domain.spec import BLOCK_MARKER
+from kernel_forge.domain.spec import BLOCK_MARKER, Sizes
 from kernel_forge.domain.text import Location
+from kernel_forge.domain.tuning import Budget, KernelTuning
 
 MARGIN_SECONDS = 30.0
+FINALISTS = 5
+"""How many configurations a search times again at the end; each may have to be verified."""
 _TABLE = re.compile(r"^\s*\[kernels\.", re.MULTILINE)
 
 
@@ -103,6 +106,46 @@ class TimeReport:
 
     problems: tuple[Finding, ...]
     results: tuple[KernelTiming | Verdict, ...]
+
+
+@dataclass(frozen=True)
+class TuneRequest(KernelRequest):
+    """What to tune. ``configuration`` fixes tunables: those named there are not searched.
+
+    ``time_limit`` bounds the final verification of one configuration.
+
+    Attributes:
+        cases: sizes to tune for, each with every size of the spec or a part of them (the rest are the first case's);
+            empty for the first case.
+        budget: of the search.
+        sampler: a key of :data:`kernel_forge.search.SAMPLERS`.
+        fresh: begin anew although an unfinished search of the same is recorded.
+        energy: measure the energy of the finalists too, where the device can.
+    """
+
+    cases: tuple[Sizes, ...] = ()
+    budget: Budget = field(default_factory=Budget)
+    sampler: str = "portfolio"
+    fresh: bool = False
+    energy: bool = False
+
+    @property
+    def wall_limit(self) -> float:
+        """Seconds after which the whole job is stopped: a day where the budget itself has no limit of time."""
+        searching = 86400.0 if self.budget.seconds is None else 2 * self.budget.seconds
+        return (searching + FINALISTS * self.time_limit + 4 * MARGIN_SECONDS) * self.spec_count
+
+
+@dataclass(frozen=True)
+class TuneReport:
+    """What a tune job found: per kernel what came of it, or a verdict that says why it was not tuned."""
+
+    problems: tuple[Finding, ...]
+    results: tuple[KernelTuning | Verdict, ...]
+
+
+Request = VerifyRequest | TimeRequest | TuneRequest
+JobReport = FileReport | TimeReport | TuneReport
 
 
 @dataclass(frozen=True)

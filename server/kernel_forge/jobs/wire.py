@@ -17,7 +17,7 @@ import numpy as np
 
 from kernel_forge.domain.errors import InternalError
 
-VERSION = 5
+VERSION = 6
 _SPECIAL = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 
 

@@ -2,11 +2,14 @@
 
 import contextlib
 import os
+import queue
 import resource
 import sys
+import threading
 import time
 import traceback
 from collections.abc import Callable
+from functools import partial
 from typing import BinaryIO
 
 from kernel_forge.domain.errors import DeviceUnavailable, KernelForgeError, UsageError
@@ -17,6 +20,7 @@ from kernel_forge.jobs.messages import (
     Done,
     Entered,
     Failed,
+    Finish,
     Job,
     Left,
     Message,
@@ -26,10 +30,11 @@ from kernel_forge.jobs.messages import (
     from_line,
     to_line,
 )
-from kernel_forge.jobs.requests import Circumstances, TimeRequest, VerifyRequest
+from kernel_forge.jobs.requests import Circumstances, JobReport, Request, TimeRequest, TuneRequest, VerifyRequest
 from kernel_forge.jobs.time import time_file
+from kernel_forge.jobs.tune import tune_file
 from kernel_forge.jobs.verify import verify_file
-from kernel_forge.ports import Device
+from kernel_forge.ports import Device, FindLedger
 from kernel_forge.processes import adopt_orphans, end_with_parent
 from kernel_forge.verify.user_code import announce
 
@@ -37,10 +42,11 @@ MEMORY_LIMIT = 8 << 30
 PROGRESS_INTERVAL = 0.05
 
 
-def serve(find_device: Callable[[str], Device]) -> None:
+def serve(find_device: Callable[[str], Device], find_ledger: FindLedger) -> None:
     """Serve jobs from standard input until it ends.
 
-    ``find_device`` gives a device by name and raises DeviceUnavailable for an unknown one.
+    ``find_device`` gives a device by name and raises DeviceUnavailable for an unknown one. ``find_ledger`` has the
+    record that a search is written into while it runs.
     """
     commands, output = _take_stdin(), _take_stdout()
     end_with_parent()
@@ -48,10 +54,35 @@ def serve(find_device: Callable[[str], Device]) -> None:
     _limit_memory()
     sys.dont_write_bytecode = True  # nothing of ours belongs into the folders of the user's files
     _send(output, HELLO)
-    for line in commands:
-        message = from_line(line)
-        if isinstance(message, Job):
-            _do(message, find_device, output)
+    inbox = _Inbox(commands)
+    while (job := inbox.next_job()) is not None:
+        _do(job, find_device, find_ledger, inbox.is_finishing, output)
+
+
+class _Inbox:
+    """What the owner says, read while a job runs."""
+
+    def __init__(self, commands: BinaryIO) -> None:
+        self._jobs: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
+        self._finishing = 0
+        threading.Thread(target=self._read, args=(commands,), daemon=True).start()
+
+    def _read(self, commands: BinaryIO) -> None:
+        for line in commands:
+            match from_line(line):
+                case Job() as job:
+                    self._jobs.put(job)
+                case Finish(number=number):
+                    self._finishing = number
+        self._jobs.put(None)
+
+    def next_job(self) -> Job | None:
+        """Wait for one; None when there will be no more."""
+        return self._jobs.get()
+
+    def is_finishing(self, number: int) -> bool:
+        """Whether job ``number`` was asked to come to its end."""
+        return self._finishing >= number
 
 
 def _send(output: BinaryIO, message: Message) -> None:
@@ -63,7 +94,13 @@ def _send(output: BinaryIO, message: Message) -> None:
         os._exit(1)
 
 
-def _do(job: Job, find_device: Callable[[str], Device], output: BinaryIO) -> None:
+def _do(
+    job: Job,
+    find_device: Callable[[str], Device],
+    find_ledger: FindLedger,
+    is_finishing: Callable[[int], bool],
+    output: BinaryIO,
+) -> None:
     last = 0.0
 
     def report(progress: Progress) -> None:
@@ -89,11 +126,15 @@ def _do(job: Job, find_device: Callable[[str], Device], output: BinaryIO) -> Non
         device.prepare()  # why it could not, the job says
         emulator = _emulator_beside(device, request, find_device)
         _send(output, Prepared(job.number))
-        done = (
-            time_file(request, device, report, tell)
-            if isinstance(request, TimeRequest)
-            else verify_file(request, device, report, emulator, tell)
-        )
+        done: JobReport
+        match request:
+            case VerifyRequest():
+                done = verify_file(request, device, report, emulator, tell)
+            case TimeRequest():
+                done = time_file(request, device, report, tell)
+            case TuneRequest():
+                finishing = partial(is_finishing, job.number)
+                done = tune_file(request, device, report, find_ledger, tell, finishing)
         end = Done(job.number, done)
     except DeviceUnavailable as error:
         end = Failed(job.number, "unavailable", str(error))
@@ -109,11 +150,9 @@ def _do(job: Job, find_device: Callable[[str], Device], output: BinaryIO) -> Non
     _send(output, end)
 
 
-def _emulator_beside(
-    device: Device, request: VerifyRequest | TimeRequest, find_device: Callable[[str], Device]
-) -> Device | None:
+def _emulator_beside(device: Device, request: Request, find_device: Callable[[str], Device]) -> Device | None:
     """The emulator, prepared, where ``request`` asks for sanitizers on a device that is not one itself."""
-    if isinstance(request, TimeRequest) or not request.sanitize or device.info().has_misuse_checks:
+    if not isinstance(request, VerifyRequest) or not request.sanitize or device.info().has_misuse_checks:
         return None
     emulator = find_device("emulator")
     emulator.prepare()
