@@ -32,6 +32,8 @@ class TimingPlan:
     min_samples: int = 10
     cold: bool = True
     outputs: bool = True
+    hopeless: float | None = None
+    energy: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +60,7 @@ class Measurement:
     method: str
     launch_bound: bool | None
     basis: str
+    early: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +70,7 @@ class Timed:
 
     measurement: Measurement
     contents: Mapping[str, np.ndarray[tuple[int, ...], np.dtype[np.generic]]]
+    joules: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from kernel_forge.perf.occupancy import WARP, registers_per_warp
 # CUDA C++ Programming Guide, *Technical Specifications per Compute Capability*: the same for all from 3.0 on.
 GRID = (2**31 - 1, 65535, 65535)
 BLOCK = (1024, 1024, 64)
+THREADS = 1024
 
 
 def exceeded_limit(limits: HardwareLimits, launch: Launch, resources: Resources | None = None) -> str | None:

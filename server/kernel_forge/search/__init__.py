@@ -6,6 +6,7 @@ from kernel_forge.search.sampler import Sampler
 from kernel_forge.search.samplers import DEFAULT, SAMPLERS
 from kernel_forge.search.simulation import Replay, ReplayedSpace, Simulation
 from kernel_forge.search.space import SearchSpace
+from kernel_forge.search.stopping import reason_to_stop, remaining_seconds
 from kernel_forge.search.study import Proposal, Search
 
 __all__ = [
@@ -22,4 +23,6 @@ __all__ = [
     "Simulation",
     "Value",
     "parameters_of",
+    "reason_to_stop",
+    "remaining_seconds",
 ]

@@ -93,6 +93,19 @@ class Search:
         trial.set_user_attr(FAILURE, reason)
         self.study.tell(trial, state=TrialState.FAIL)
 
+    def recall(self, configuration: Mapping[str, Value], value: float | None) -> None:
+        """Take over a trial that was made before, with its time, or None where it failed.
+
+        One of a configuration that is not valid here is passed over.
+        """
+        if self.space.index_of(configuration) is None:
+            return
+        state = TrialState.FAIL if value is None else TrialState.COMPLETE
+        trial = optuna.trial.create_trial(
+            params=dict(configuration), distributions=self._distributions, value=value, state=state
+        )
+        self.study.add_trial(trial)
+
     @property
     def best(self) -> tuple[Mapping[str, Value], float] | None:
         """The configuration with the smallest time and that time; None before there is one."""

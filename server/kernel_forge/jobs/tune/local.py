@@ -1,0 +1,199 @@
+"""Trials on one device of this process: compiled ahead in parallel, gated and timed one group after the other."""
+
+import math
+import os
+import threading
+from collections import deque
+from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, replace
+
+from kernel_forge.domain.finding import Finding
+from kernel_forge.domain.launch import RunRequest
+from kernel_forge.domain.measurement import Timed, TimingPlan
+from kernel_forge.domain.outcome import LaunchFailed, Outcome, Unavailable
+from kernel_forge.domain.spec import Configuration, Sizes
+from kernel_forge.domain.tuning import TunedTrial
+from kernel_forge.jobs.tune.executor import DeviceGone
+from kernel_forge.jobs.tune.failures import in_words
+from kernel_forge.jobs.tune.workbench import Workbench
+from kernel_forge.ports import Artifact, Trial
+from kernel_forge.spec import BoundCase
+from kernel_forge.verify.expectation import Expected
+
+HOPELESS = 2.0
+"""A trial this many times slower than the best is given no more samples."""
+SLOWEST = 50.0
+"""One execution may take this many times the best's, within the two limits below (seconds)."""
+SHORTEST_LIMIT, LONGEST_LIMIT = 2.0, 30.0
+GATE_LIMIT = 10.0
+MOST_LOST = 8
+"""So many trials in a row without an answer, and the device counts as gone."""
+
+
+@dataclass
+class _Order:
+    configuration: Configuration
+    bounds: tuple[BoundCase, ...]
+    requests: tuple[RunRequest, ...]
+    gate: tuple[BoundCase, Expected] | None
+    artifact: "Future[Artifact | Outcome]"
+    result: "Future[TunedTrial]"
+
+
+class LocalExecutor:
+    """An :class:`~kernel_forge.jobs.tune.executor.Executor` on the device of a workbench.
+
+    ``gate`` is the case at which every configuration must be right before it is timed at ``cases``; None where there is
+    none small enough. Trials are timed in groups of up to ``group``, against each other.
+    """
+
+    def __init__(
+        self,
+        bench: Workbench,
+        cases: Sequence[Sizes],
+        gate: Sizes | None,
+        plan: TimingPlan,
+        *,
+        group: int,
+    ) -> None:
+        self._bench = bench
+        self._cases = tuple(cases)
+        self._gate = gate
+        self._plan = plan
+        self._group = group
+        cpus = len(os.sched_getaffinity(0))
+        self.width = max(1, min(2 * group, cpus))
+        self._compilers = ThreadPoolExecutor(max(1, min(cpus, self.width)), "compile")
+        self._waiting: deque[_Order] = deque()
+        self._changed = threading.Condition()
+        self._closed = False
+        self._lost = 0
+        self._best = [math.inf] * len(self._cases)
+        self._thread = threading.Thread(target=self._work, daemon=True)
+        self._thread.start()
+
+    def submit(self, configuration: Configuration) -> "Future[TunedTrial]":
+        """Begin to compile, and time when its turn comes."""
+        result: Future[TunedTrial] = Future()
+        made = self._order(configuration, result)
+        if isinstance(made, _Order):
+            with self._changed:
+                self._waiting.append(made)
+                self._changed.notify()
+        else:
+            result.set_result(TunedTrial(configuration, None, in_words(made)))
+        return result
+
+    def close(self) -> None:
+        """Stop what has not begun."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify()
+        self._compilers.shutdown(wait=False, cancel_futures=True)
+        self._thread.join()
+
+    def _order(self, configuration: Configuration, result: "Future[TunedTrial]") -> _Order | Outcome:
+        """What the trial needs; Python of the user's is run here, in the caller's thread."""
+        bounds, requests = [], []
+        for number, case in enumerate(self._cases):
+            bound = self._bench.bind(case, configuration)
+            if isinstance(bound, Finding):
+                return LaunchFailed("configuration", bound.message)
+            inputs = self._bench.gate.inputs(bound)
+            if isinstance(inputs, Unavailable):
+                return inputs
+            bounds.append(bound)
+            requests.append(self._bench.gate.request(bound, inputs, self._limit(number)))
+        gate = None if self._gate is None else self._bench.expectation(self._gate, configuration)
+        if isinstance(gate, Unavailable):
+            return gate
+        artifact = self._compilers.submit(self._bench.compile, bounds[0])
+        return _Order(configuration, tuple(bounds), tuple(requests), gate, artifact, result)
+
+    def _limit(self, case: int) -> float:
+        return min(LONGEST_LIMIT, max(SHORTEST_LIMIT, SLOWEST * self._best[case]))
+
+    def _work(self) -> None:
+        while True:
+            with self._changed:
+                while not self._waiting and not self._closed:
+                    self._changed.wait()
+                if self._closed:
+                    for order in self._waiting:
+                        order.result.cancel()
+                    return
+                orders = [self._waiting.popleft()]
+            orders[0].artifact.exception()  # waits
+            with self._changed:  # those behind it that are ready too
+                while self._waiting and len(orders) < self._group and self._waiting[0].artifact.done():
+                    orders.append(self._waiting.popleft())
+            try:
+                self._do(orders)
+            except Exception as error:  # whoever waits for these must not wait for ever
+                for order in orders:
+                    if not order.result.done():
+                        order.result.set_exception(error)
+
+    def _do(self, orders: list[_Order]) -> None:
+        ready: list[tuple[_Order, Artifact]] = []
+        for order in orders:
+            artifact = order.artifact.result()
+            failed = self._problem(order, artifact)
+            if failed is None and isinstance(artifact, Artifact):
+                ready.append((order, artifact))
+            else:
+                assert failed is not None
+                self._fail(order, failed)
+        if ready:
+            self._time(ready)
+
+    def _problem(self, order: _Order, artifact: Artifact | Outcome) -> Outcome | None:
+        if not isinstance(artifact, Artifact):
+            return artifact
+        for bound in order.bounds:
+            exceeded = self._bench.exceeded(bound, artifact)
+            if exceeded is not None:
+                return exceeded
+        if order.gate is None:
+            return None
+        bound, expected = order.gate
+        return self._bench.gate.check(bound, artifact, expected, GATE_LIMIT)
+
+    def _time(self, ready: list[tuple[_Order, Artifact]]) -> None:
+        seconds: list[list[float]] = [[] for _ in ready]
+        early = [False for _ in ready]
+        failures: dict[int, Outcome] = {}
+        for case in range(len(self._cases)):
+            alive = [k for k in range(len(ready)) if k not in failures]
+            if not alive:
+                break
+            best = self._best[case]
+            plan = replace(self._plan, hopeless=HOPELESS * best if math.isfinite(best) else None)
+            timings = self._bench.device.time([Trial(ready[k][1], ready[k][0].requests[case]) for k in alive], plan)
+            if isinstance(timings, Unavailable):
+                failures.update(dict.fromkeys(alive, timings))
+                break
+            for k, result in zip(alive, timings.results, strict=True):
+                if isinstance(result, Timed):
+                    seconds[k].append(result.measurement.seconds)
+                    early[k] = early[k] or result.measurement.early
+                    self._best[case] = min(self._best[case], result.measurement.seconds)
+                else:
+                    failures[k] = result
+        for k, (order, _) in enumerate(ready):
+            failed = failures.get(k)
+            if failed is None:
+                self._lost = 0
+                order.result.set_result(TunedTrial(order.configuration, tuple(seconds[k]), early=early[k]))
+            elif isinstance(failed, Unavailable) and len(ready) > 1:
+                self._time([ready[k]])  # another trial took the GPU's context with it
+            else:
+                self._fail(order, failed)
+
+    def _fail(self, order: _Order, outcome: Outcome) -> None:
+        self._lost = self._lost + 1 if isinstance(outcome, Unavailable) else 0
+        if self._lost >= MOST_LOST:
+            order.result.set_exception(DeviceGone(in_words(outcome)))
+        else:
+            order.result.set_result(TunedTrial(order.configuration, None, in_words(outcome)))

@@ -1,0 +1,116 @@
+"""The search itself: ask, try, tell, write down, until the budget ends."""
+
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+
+from kernel_forge.domain.event import Progress, Report
+from kernel_forge.domain.spec import Configuration
+from kernel_forge.domain.tuning import Budget, SearchProgress, TunedTrial, convergence
+from kernel_forge.jobs.tune.executor import Executor
+from kernel_forge.jobs.tune.record import SearchRecord
+from kernel_forge.search import Proposal, Search, reason_to_stop, remaining_seconds
+
+POLL_SECONDS = 0.1
+
+
+@dataclass
+class Searching:
+    """One search on its way.
+
+    Attributes:
+        default: the configuration that speed is compared with, tried first and alone; None where there is none.
+        is_finishing: whether somebody asked to end with what there is.
+        trials: in the order in which they were told, those of an earlier process first.
+    """
+
+    name: str
+    search: Search
+    executor: Executor
+    record: SearchRecord
+    budget: Budget
+    report: Report
+    default: Configuration | None
+    is_finishing: Callable[[], bool]
+    trials: list[TunedTrial] = field(default_factory=list)
+    _began: float = field(default_factory=time.monotonic)
+
+    def run(self) -> str:
+        """Search, and return why it ended (see :class:`~kernel_forge.domain.tuning.KernelTuning`).
+
+        Raises:
+            DeviceGone: as from the executor; trials until then are kept and written down.
+        """
+        for taken in self.record.taken:
+            self.search.recall(taken.configuration, taken.value)
+            self.trials.append(taken)
+        pending: deque[tuple[Proposal, Future[TunedTrial]]] = deque()
+        while True:
+            ended = self._ended()
+            while ended is None and self._wants_more(len(pending)) and (proposal := self.search.ask()) is not None:
+                pending.append((proposal, self.executor.submit(_numbers(proposal))))
+            if ended is not None or not pending:
+                return ended or "exhausted"
+            proposal, future = pending[0]
+            if not self._wait(future):
+                continue
+            pending.popleft()
+            self._take(proposal, future.result())
+
+    def _ended(self) -> str | None:
+        if self.is_finishing():
+            return "stopped"
+        return reason_to_stop(self.budget, [t.value for t in self.trials], time.monotonic() - self._began)
+
+    def _wants_more(self, pending: int) -> bool:
+        if self.budget.trials is not None and len(self.trials) + pending >= self.budget.trials:
+            return False
+        return pending < (self.executor.width if self.trials else 1)
+
+    def _wait(self, future: "Future[TunedTrial]") -> bool:
+        """Whether the trial has ended; looks up now and then, as somebody may ask to end, or time run out."""
+        while not future.done():
+            try:
+                future.exception(timeout=POLL_SECONDS)
+            except TimeoutError:
+                if self._ended() is not None:
+                    return False
+        return True
+
+    def _take(self, proposal: Proposal, trial: TunedTrial) -> None:
+        self.record.trial(len(self.trials), trial)  # before the search goes on: what it knows outlives this process
+        if trial.value is None:
+            self.search.tell_failed(proposal, trial.failure or "")
+        else:
+            self.search.tell(proposal, trial.value)
+        self.trials.append(trial)
+        self.report(self._progress())
+
+    def _progress(self) -> Progress:
+        limits = [self.search.space.size, *([] if self.budget.trials is None else [self.budget.trials])]
+        limit = min(limits)
+        values = [t.value for t in self.trials]
+        best = min((t for t in self.trials if t.value is not None), key=lambda t: t.value or 0.0, default=None)
+        seconds = time.monotonic() - self._began
+        told = SearchProgress(
+            trials=len(self.trials),
+            failed=sum(v is None for v in values),
+            limit=limit if self.budget.trials is not None or self.budget.seconds is None else None,
+            baseline=value_of(self.trials, self.default),
+            best=None if best is None else best.value,
+            configuration={} if best is None else best.configuration,
+            convergence=convergence(self.trials),
+            remaining=remaining_seconds(self.budget, values[len(self.record.taken) :], limit, seconds),
+        )
+        return Progress(f"{self.name}: searching", len(self.trials), limit, told)
+
+
+def value_of(trials: Sequence[TunedTrial], configuration: Configuration | None) -> float | None:
+    """The time of the trial of a configuration, where there is one."""
+    return next((t.value for t in trials if configuration is not None and t.configuration == configuration), None)
+
+
+def _numbers(proposal: Proposal) -> Configuration:
+    return {name: value for name, value in proposal.configuration.items() if not isinstance(value, str)}
