@@ -35,6 +35,7 @@ from kernel_forge.verify.gate import Gate
 
 TRIAL_PLAN = TimingPlan(budget=0.25, interval=0.02, min_samples=5, outputs=False)
 FINAL_PLAN = TimingPlan(budget=2.0, interval=0.005, min_samples=15)
+EMULATED_PLAN = TimingPlan(budget=0.3, interval=0.05, min_samples=6)
 GROUP = 4
 """Trials timed against each other on a GPU; an emulation has nothing to gain from groups."""
 
@@ -221,7 +222,7 @@ class KernelTuner:
             reasons = Counter(t.failure.partition(":")[0] for t in searching.trials if t.failure)
             shown = ", ".join(f"{count} {reason}" for reason, count in reasons.most_common(3)) or "none was tried"
             raise _Ended(Unavailable(f"no configuration has a time ({shown})"))
-        plan = replace(FINAL_PLAN, energy=self.request.energy)
+        plan = replace(EMULATED_PLAN if self.is_emulated else FINAL_PLAN, energy=self.request.energy)
         timing = time_again(bench, chosen, baseline, self.cases, plan)
         if isinstance(timing, Unavailable):
             raise _Ended(timing)
