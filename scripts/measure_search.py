@@ -1,8 +1,8 @@
 """``scripts/bench search SPACES``: how near samplers come to the optimum of recorded spaces, replayed.
 
 With ``--kernel-tuner PYTHON`` (a Python that has kernel-tuner, a package for this measurement only) its strategies run
-on the same spaces in its simulation mode; with ``--optuna``, Optuna's samplers (``optuna_samplers.py``). Prints a table,
-and with --json writes the numbers after every space. The default sampler and Kernel Tuner come first, on all spaces.
+on the same spaces in its simulation mode; with ``--optuna``, Optuna's samplers (``optuna_samplers.py``). Prints a
+table, and with --json writes the numbers after every space. The default sampler and Kernel Tuner come first.
 """
 
 import argparse
