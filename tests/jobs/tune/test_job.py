@@ -1,0 +1,277 @@
+"""The tune job on a played device: who wins, who never does, and when it ends."""
+
+import math
+
+import pytest
+
+from kernel_forge.domain.errors import UsageError
+from kernel_forge.domain.event import Progress
+from kernel_forge.domain.outcome import LaunchFailed, Mismatch, Passed, Unavailable, Verdict
+from kernel_forge.domain.tuning import Budget, KernelTuning
+from kernel_forge.jobs.tune import tune_file
+from kernel_forge.jobs.tune.local import HOPELESS, MOST_LOST
+from tests.jobs.tune.played_device import PlayedDevice, Values, request, text, tuned
+
+DEFAULT = {"BLOCK": 128, "ITEMS": 1}
+BEST = {"BLOCK": 256, "ITEMS": 4}
+
+
+def product(values: Values, _n: int) -> float:
+    """The larger both are the faster: 8 times from the default to the best."""
+    return 1.0 / (values["BLOCK"] * values["ITEMS"])
+
+
+def test_the_fastest_wins_with_its_speedup() -> None:
+    found = tuned(PlayedDevice(product))
+    assert found.winner.configuration == BEST
+    assert found.baseline is not None
+    assert found.baseline.configuration == DEFAULT
+    assert found.winner.speedup is not None
+    assert found.winner.speedup.value == pytest.approx(8.0)
+    assert found.winner.speedup.low == pytest.approx(8.0 * 0.999 / 1.001)
+    assert isinstance(found.verdict.outcome, Passed)
+    assert found.verdict.configuration == BEST
+    assert found.is_improved
+    assert (found.ended, len(found.trials), found.space.valid) == ("exhausted", 9, 9)
+
+
+def test_the_default_is_tried_first_and_no_configuration_twice() -> None:
+    found = tuned(PlayedDevice(product))
+    assert found.trials[0].configuration == DEFAULT
+    assert len({tuple(t.configuration.items()) for t in found.trials}) == 9
+
+
+@pytest.mark.parametrize(
+    ("spread", "gain", "improved"),
+    [
+        (0.02, 1.03, False),  # 3 % faster, but the intervals of 2 % overlap
+        (0.002, 1.03, True),
+        (0.001, 1.0, False),
+    ],
+)
+def test_a_statistical_tie_keeps_the_default(spread: float, gain: float, improved: bool) -> None:
+    device = PlayedDevice(lambda v, _: 1.0 if v == DEFAULT else 1.0 / gain, spread=spread)
+    found = tuned(device)
+    assert found.is_improved is improved
+    assert isinstance(found.verdict.outcome, Passed)
+
+
+def test_what_is_wrong_at_the_gate_has_no_time() -> None:
+    device = PlayedDevice(product, wrong=lambda v, _: v["ITEMS"] == 4)
+    found = tuned(device)
+    assert found.winner.configuration == {"BLOCK": 256, "ITEMS": 2}
+    failures = [t.failure for t in found.trials if t.configuration["ITEMS"] == 4]
+    assert failures == ["wrong: y[0] wrong value"] * 3
+    assert not any(v["ITEMS"] == 4 for v in device.timed)
+
+
+def test_what_is_wrong_at_other_sizes_only_is_found_by_the_full_verification() -> None:
+    """The gate is at n = 4096, a multiple of every block."""
+    device = PlayedDevice(product, wrong=lambda v, n: v["ITEMS"] == 4 and n % v["BLOCK"] != 0)
+    found = tuned(device)
+    assert found.winner.configuration == {"BLOCK": 256, "ITEMS": 2}
+    assert {tuple(v.configuration.values()) for v in found.rejected} == {(256, 4)}
+    assert isinstance(found.rejected[0].outcome, Mismatch)
+
+
+def test_what_is_wrong_in_the_timed_buffers_is_rejected() -> None:
+    device = PlayedDevice(product, wrong_timed=lambda v, _: v["BLOCK"] == 256)
+    found = tuned(device)
+    assert found.winner.configuration == {"BLOCK": 128, "ITEMS": 4}
+    assert all(v.configuration["BLOCK"] == 256 for v in found.rejected)
+    assert found.rejected
+
+
+def test_a_wrong_default_is_told_at_once() -> None:
+    device = PlayedDevice(product, wrong=lambda *_: True)
+    (result,) = tune_file(request(), device, lambda _: None).results
+    assert isinstance(result, Verdict)
+    assert isinstance(result.outcome, Mismatch)
+    assert not device.timed
+
+
+def test_a_default_that_is_wrong_at_other_sizes_is_told_when_nothing_else_is_right() -> None:
+    device = PlayedDevice(product, wrong=lambda _v, n: n == 1000)
+    (result,) = tune_file(request(), device, lambda _: None).results
+    assert isinstance(result, Verdict)
+    assert isinstance(result.outcome, Mismatch)
+
+
+def test_what_does_not_compile_or_launch_is_a_failed_trial() -> None:
+    device = PlayedDevice(
+        lambda v, n: LaunchFailed("crash", "boom") if v["BLOCK"] == 64 else product(v, n),
+        refused=lambda v: v["ITEMS"] == 4,
+    )
+    found = tuned(device)
+    assert found.winner.configuration == {"BLOCK": 256, "ITEMS": 2}
+    assert found.failed == 5
+    assert {t.failure for t in found.trials if t.failure} == {"does not compile: too much", "does not launch: boom"}
+
+
+def test_without_a_default_that_fits_any_verified_configuration_wins() -> None:
+    source = text("[128, 256, 2048]").replace("define BLOCK 128", "define BLOCK 2048")
+    found = tuned(PlayedDevice(product), source)
+    assert found.baseline is None
+    assert found.winner.configuration == BEST
+    assert found.winner.speedup is None
+    assert any("the default does not run here" in note for note in found.notes)
+
+
+def test_a_space_of_one_point_keeps_the_default() -> None:
+    found = tuned(PlayedDevice(product), text("[128]", "[1]"))
+    assert (found.winner.configuration, found.ended, len(found.trials)) == (DEFAULT, "exhausted", 1)
+    assert not found.is_improved
+
+
+def test_an_empty_space_names_the_constraint() -> None:
+    with pytest.raises(UsageError, match=r"twice: no configuration is valid: none satisfies BLOCK > 64"):
+        tuned(PlayedDevice(product), text(where='["BLOCK > 64"]'), configuration={"BLOCK": 64})
+
+
+def test_a_limit_of_the_hardware_is_named() -> None:
+    message = r"none satisfies 1 <= \(BLOCK\) <= 1024 \(threads per block of the kernel, on fake\)"
+    with pytest.raises(UsageError, match=message):
+        tuned(PlayedDevice(product), text("[2048, 4096]"))
+
+
+def test_a_division_by_zero_rules_out_and_is_noted() -> None:
+    found = tuned(PlayedDevice(product), text(items="[0, 1, 2]", where='["4 // ITEMS > 1"]'))
+    assert found.space.valid == 6
+    assert any("4 // ITEMS > 1 has no value for 1 combinations" in note for note in found.notes)
+
+
+def test_ten_million_combinations() -> None:
+    """3 blocks, 3 items and 10 values each of T0 to T5, with a constraint across all of the latter."""
+    more = [f"T{k}" for k in range(6)]
+    lists = "".join(f"// {name} = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]\n" for name in more)
+    macros = "".join(f"#ifndef {name}\n#define {name} 1\n#endif\n" for name in more)
+    source = text(where=f'["{" + ".join(more)} <= 12"]').replace("// [tune]\n", f"// [tune]\n{lists}")
+    found = tuned(PlayedDevice(product), source.replace("#ifndef BLOCK", f"{macros}#ifndef BLOCK"), trials=12)
+    assert found.space.combinations == 9 * 10**6
+    assert found.space.valid == 9 * math.comb(12, 6)  # of six positive numbers whose sum is 12 at most
+    assert len(found.trials) == 12
+
+
+@pytest.mark.parametrize(
+    ("budget", "ended", "most"),
+    [
+        (Budget(4, None), "trials", 4),
+        (Budget(None, None, patience=2), "patience", 9),
+        (Budget(None, 1e-6), "seconds", 0),
+        (Budget(None, None), "exhausted", 9),
+    ],
+)
+def test_the_budget_ends_the_search(budget: Budget, ended: str, most: int) -> None:
+    slower = PlayedDevice(lambda v, _: 1.0 if v == DEFAULT else 2.0)
+    found = tuned(slower, budget=budget)
+    assert found.ended == ended
+    assert len(found.trials) <= most
+    assert found.winner.configuration == DEFAULT
+
+
+def test_asked_to_finish_it_ends_with_what_it_has() -> None:
+    told: list[Progress] = []
+    asked = tune_file(
+        request(trials=None), PlayedDevice(product), told.append, is_finishing=lambda: any(p.search for p in told)
+    )
+    (result,) = asked.results
+    assert isinstance(result, KernelTuning)
+    assert result.ended == "stopped"
+    assert len(result.trials) == 1
+    assert isinstance(result.verdict.outcome, Passed)
+
+
+def test_progress_tells_best_and_default() -> None:
+    told: list[Progress] = []
+    tune_file(request(), PlayedDevice(product), told.append)
+    searches = [p.search for p in told if p.search is not None]
+    assert [s.trials for s in searches] == [*range(1, 10)]
+    assert all(s.baseline == pytest.approx(1 / 128) for s in searches)
+    assert searches[-1].best == pytest.approx(1 / 1024)
+    assert searches[-1].configuration == BEST
+    assert searches[-1].remaining == 0.0
+    assert list(searches[-1].convergence) == sorted(searches[-1].convergence, reverse=True)
+
+
+def test_the_same_seed_repeats_the_same_trials() -> None:
+    source = text("[32, 64, 128, 256]", "[1, 2, 3, 4, 5]")
+    runs = [tuned(PlayedDevice(product), source, trials=14) for _ in range(2)]
+    assert [t.configuration for t in runs[0].trials] == [t.configuration for t in runs[1].trials]
+
+
+def test_hopeless_trials_are_told_apart_by_the_best_so_far() -> None:
+    device = PlayedDevice(product)
+    tuned(device)
+    trial_plans = [p for p in device.plans if not p.outputs]
+    assert trial_plans[0].hopeless is None
+    assert trial_plans[1].hopeless == pytest.approx(HOPELESS / 128)
+
+
+def test_several_cases_give_one_robust_configuration_and_a_choice_for_each() -> None:
+    """Small sizes want small blocks, large ones large blocks; the middle is best on the whole."""
+
+    def seconds(v: Values, n: int) -> float:
+        if v["BLOCK"] == 128:
+            return 1.0 if v["ITEMS"] == 2 else 1.5
+        return 0.9 if (v["BLOCK"] == 64) == (n == 256) else 2.0
+
+    found = tuned(PlayedDevice(seconds), cases=({"n": 256}, {"n": 65536}))
+    assert found.cases == ({"n": 256}, {"n": 65536})
+    assert found.winner.configuration == {"BLOCK": 128, "ITEMS": 2}
+    assert [c.configuration["BLOCK"] for c in found.choices] == [64, 256]
+    assert [c.speedup and round(c.speedup.value, 6) for c in found.choices] == [round(1.5 / 0.9, 6)] * 2
+    default = found.trials[0]
+    assert default.seconds == (1.5, 1.5)
+    assert default.value == pytest.approx(1.5)
+    mixed = next(t for t in found.trials if t.configuration == {"BLOCK": 64, "ITEMS": 1})
+    assert mixed.value == pytest.approx(math.sqrt(0.9 * 2.0))
+
+
+def test_a_device_that_answers_nothing_any_more_ends_the_search() -> None:
+    device = PlayedDevice(lambda *_: Unavailable("the GPU has fallen off the bus"))
+    source = text("[32, 64, 96, 128, 160, 192, 224, 256]", "[1, 2, 3, 4, 5, 6, 7, 8]")
+    (result,) = tune_file(request(source), device, lambda _: None).results
+    assert isinstance(result, Verdict)
+    assert isinstance(result.outcome, Unavailable)
+    assert "fallen off the bus" in result.outcome.reason
+    assert len(device.timed) < 3 * MOST_LOST
+
+
+def test_fixed_tunables_are_not_searched() -> None:
+    found = tuned(PlayedDevice(product), configuration={"BLOCK": 64})
+    assert {t.configuration["BLOCK"] for t in found.trials} == {64}
+    assert found.winner.configuration == {"BLOCK": 64, "ITEMS": 4}
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        ({"configuration": {"BLOCK": 65}}, "BLOCK = 65 is none of its values"),
+        ({"cases": ({"m": 3},)}, "twice has no size m"),
+        ({"sampler": "oracle"}, "there is no sampler oracle"),
+        ({"cases": ({"n": 0},)}, "launches nothing at n = 0"),
+    ],
+)
+def test_wrong_use(more: dict[str, object], words: str) -> None:
+    with pytest.raises(UsageError, match=words):
+        tuned(PlayedDevice(product), **more)
+
+
+def test_a_kernel_without_tunables_is_wrong_use() -> None:
+    with pytest.raises(UsageError, match=r"no \[tune\] table"):
+        tuned(PlayedDevice(product), BARE)
+
+
+BARE = """// /// kernel-forge
+// kernel = "twice"
+// reference = { y = "2 * x" }
+// cases = [{ n = 4096 }]
+// [args]
+// x = { shape = ["n"] }
+// y = { shape = ["n"], role = "out" }
+// [launch]
+// grid = "cdiv(n, 128)"
+// block = 128
+// ///
+__global__ void twice(const float* x, float* y, int n) {}
+"""
