@@ -21,6 +21,7 @@ def test_a_faster_configuration() -> None:
         "  faster     2 times as fast as the default (95 % interval 1.9 to 2.1); "
         "the default takes 20 us ± 1 % with BLOCK = 128, VECTOR = false",
         "  case       n = 1000",
+        "  found      in trial 6",
         "  verified   22 cases, 66 runs",
         "  space      1,234 valid configurations of 5,000 combinations",
         "  search     6 trials, 3 failed, 1 given up early; the trials of the budget are used up; 42.0 s "
@@ -87,6 +88,13 @@ def test_what_else_is_known_of_it() -> None:
     assert "rejected   BLOCK = 32, VECTOR = true: faster in the search, but wrong: y[3] (n = 7, inputs spikes)" in found
     assert "6 trials, 2 of them from an earlier run, 3 failed" in found
     assert found.endswith("note: as compiled by nvcc")
+
+
+def test_why_the_winner_was_tried() -> None:
+    trials = (*TUNING.trials[:5], replace(TUNING.trials[5], reason="the best of this kernel at n = 500"))
+    found = text(replace(TUNING, trials=trials))
+    assert "  found      in trial 6, tried early: the best of this kernel at n = 500" in found
+    assert "  found" not in text(UNCHANGED)
 
 
 def test_a_roof_needs_operations() -> None:

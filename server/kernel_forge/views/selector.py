@@ -54,7 +54,7 @@ def _head(tuning: KernelTuning) -> str:
 
 
 def _fields(names: Sequence[str]) -> list[str]:
-    """Names for members: not those of the tunables, which may be macros where this is included."""
+    """Names like ``names`` that are none of them: a tunable may be a macro where this is included."""
     found = []
     for name in names:
         field = f"{name}_"
@@ -100,11 +100,16 @@ def _table(choices: Sequence[CaseChoice], sizes: Sequence[str], names: Sequence[
     )
 
 
+def _parameters(sizes: Sequence[str]) -> tuple[str, str]:
+    """How functions of the sizes declare these, and how they pass them on."""
+    names = _fields(sizes)
+    return ", ".join(f"long long {name}" for name in names), ", ".join(names)
+
+
 def _nearest(sizes: Sequence[str]) -> str:
-    params = ", ".join(f"long long size_{i}" for i in range(len(sizes)))
-    args = ", ".join(f"size_{i}" for i in range(len(sizes)))
+    params, args = _parameters(sizes)
     return f"""\
-// Number of the nearest tuned case; sizes ({", ".join(sizes)}) below 1 count as 1.
+// Number of the nearest tuned case; sizes below 1 count as 1.
 inline int choice_for({params}) {{
   const long long sizes[] = {{{args}}};
   int best = 0;
@@ -125,7 +130,9 @@ inline int choice_for({params}) {{
   return best;
 }}
 
-inline const Configuration& tuned_for({params}) {{ return configuration(choice_for({args})); }}
+inline const Configuration& tuned_for({params}) {{
+  return configuration(choice_for({args}));
+}}
 """
 
 
@@ -141,8 +148,7 @@ def _dispatch(choices: Sequence[CaseChoice], spec: KernelSpec, sizes: Sequence[s
         )
     if "double" in types:
         return "// No dispatch: a template argument that is no integer cannot be passed as a constant in C++14.\n"
-    params = ", ".join(f"long long size_{i}" for i in range(len(sizes)))
-    args = ", ".join(f"size_{i}" for i in range(len(sizes)))
+    params, args = _parameters(sizes)
     cases = []
     for number, choice in enumerate(choices):
         constants = ", ".join(
