@@ -8,7 +8,7 @@ from kernel_forge.domain.outcome import Unavailable
 from kernel_forge.domain.tuning import Budget, KernelTuning, SearchProgress, TunedTrial
 from kernel_forge.views.tuning import ended_text, failure_texts, joules_text, left_text, progress_line, tuning_lines
 from kernel_forge.views.words import EMULATION, caveat
-from tests.views.tunings import DEFAULT, EMULATED, FULL, GPU, SEVERAL, TUNING, UNCHANGED, verdict_of, wrong
+from tests.views.tunings import DEFAULT, EMULATED, FULL, GPU, PROGRESS, SEVERAL, TUNING, UNCHANGED, verdict_of, wrong
 
 
 def text(tuning: KernelTuning) -> str:
@@ -143,9 +143,6 @@ def test_failures_are_grouped_and_few() -> None:
     assert len(texts) == 6
     assert texts[-1] == "4 more of other kinds"  # 2 of f, 1 of g and the one without a reason
     assert failure_texts([TunedTrial({}, None)]) == ["1 × without a reason"]
-
-
-PROGRESS = SearchProgress(42, 3, 100, 2e-5, 1e-5, {"BLOCK": 64}, (2e-5, 1e-5), 40.0)
 
 
 def test_progress() -> None:

@@ -157,7 +157,7 @@ def budget(texts: Sequence[str]) -> Budget:
         if not 0 < value <= most:
             raise UsageError(f"--budget {text}: above 0 and up to {most:.15g} {kind}")
         if kind in limits:
-            raise UsageError(f"--budget {text}: {kind} are limited twice; {BUDGET_FORMS}")
+            raise UsageError(f"--budget {text}: a second limit of {kind}; {BUDGET_FORMS}")
         limits[kind] = value
     trials, patience = (None if (v := limits.get(k)) is None else int(v) for k in ("trials", "patience"))
     return Budget(trials, limits.get("seconds"), patience)
