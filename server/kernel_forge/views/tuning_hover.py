@@ -4,13 +4,10 @@ from kernel_forge.domain.measurement import FEWEST_FOR_INTERVAL, Measurement
 from kernel_forge.domain.outcome import Passed, Unavailable, Verdict
 from kernel_forge.domain.spec import Configuration
 from kernel_forge.domain.tuning import Contender, KernelTuning, Ratio, SearchProgress
+from kernel_forge.views.sparkline import sparkline
 from kernel_forge.views.timing import duration, occupancy_text
-from kernel_forge.views.tuning import sparkline
-from kernel_forge.views.words import problem, seconds_text, sentence
+from kernel_forge.views.words import caveat, problem, seconds_text, sentence
 
-EMULATED = (
-    "These are CPU times of an emulation: good for trying the machinery, not for ranking configurations of a GPU."
-)
 SHOWN_REJECTED = 3
 _ENDED = {
     "trials": "the trials of the budget were used up",
@@ -103,8 +100,9 @@ def tuning_text(result: KernelTuning | Verdict, *, stale: bool = False, applied:
     for choice in result.choices:
         gain = "" if choice.speedup is None else f", {_ratio(choice.speedup)}"
         lines.append(f"At {_words(choice.sizes)}: {_words(choice.configuration)}, {duration(choice.seconds)}{gain}")
-    if result.basis == "emulated":
-        lines.append(EMULATED)
+    warning = caveat(result.basis)
+    if warning is not None:
+        lines.append(f"{warning}.")
     lines.extend(f"Note: {note}." for note in result.notes)
     return "  \n".join(lines)
 
