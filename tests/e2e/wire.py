@@ -7,10 +7,14 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 Json = dict[str, Any]
+
+
+SERVE = (sys.executable, "-m", "kernel_forge", "serve")
 
 
 class Wire:
@@ -19,7 +23,7 @@ class Wire:
     ``answers`` has what to answer to the server's own requests, by method; the others get a result of null.
     """
 
-    def __init__(self, log: Path) -> None:
+    def __init__(self, log: Path, command: Sequence[str] = SERVE) -> None:
         self.received: list[Json] = []
         self.answers: dict[str, Json] = {}
         self._log = log
@@ -27,7 +31,7 @@ class Wire:
         self._ids = 0
         with log.open("wb") as stderr:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "kernel_forge", "serve"],
+                command,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=stderr,
