@@ -1,4 +1,4 @@
-"""What a GPU can hold: the limits of its compute capability."""
+"""What a GPU can hold, the limits of its compute capability, and how large and fast one model of it is."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -46,6 +46,40 @@ class HardwareLimits:
             int(facts["registers_per_block"]),
             int(facts["shared_bytes_per_block_opt_in"]),
             PORTABLE_CLUSTER if capability >= FIRST_WITH_CLUSTERS else 1,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class GpuFacts:
+    """One GPU, as far as the prior of a search follows it.
+
+    Attributes:
+        limits: of its compute capability.
+        multiprocessors: how many there are.
+        bytes_per_second: of its memory at best (clock times width of the bus); None where the driver does not tell.
+        l2_bytes: size of the level-2 cache; None where it is not known.
+    """
+
+    limits: HardwareLimits
+    multiprocessors: int
+    bytes_per_second: float | None = None
+    l2_bytes: int | None = None
+
+    @classmethod
+    def from_facts(cls, facts: Mapping[str, Any]) -> "GpuFacts":
+        """From the facts that a GPU's worker tells.
+
+        Raises:
+            KeyError: a fact is missing that every driver tells.
+        """
+        clock, bits = int(facts.get("memory_clock_khz") or 0), int(facts.get("memory_bus_bits") or 0)
+        return cls(
+            HardwareLimits.from_facts(facts),
+            int(facts["multiprocessors"]),
+            # Two transfers in every cycle of the clock that the driver tells: CUDA C++ Best Practices Guide,
+            # "Theoretical Bandwidth Calculation". GPUs that share the host's memory tell 0.
+            2e3 * clock * bits / 8 or None,
+            int(facts.get("l2_bytes") or 0) or None,
         )
 
 

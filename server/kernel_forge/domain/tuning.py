@@ -33,12 +33,14 @@ class TunedTrial:
         seconds: time per case, in the order of the cases; None where it failed. With fewer samples than a final time.
         failure: why it has no time, in a few words.
         early: hopeless at once, so that it was given few samples.
+        reason: why it was tried before the sampler was asked; None where the sampler chose it.
     """
 
     configuration: Configuration
     seconds: tuple[float, ...] | None
     failure: str | None = None
     early: bool = False
+    reason: str | None = None
 
     @property
     def value(self) -> float | None:

@@ -137,3 +137,13 @@ def test_without_a_ledger_nothing_is_kept(path: str) -> None:
     (result,) = tune_file(request(path=path), PlayedDevice(product), lambda _: None).results
     assert isinstance(result, KernelTuning)
     assert result.run is None
+
+
+def test_the_winner_of_an_earlier_search_is_tried_right_after_the_default(ledger: SqliteLedger, path: str) -> None:
+    finished(ledger, PlayedDevice(product), path)
+    found = finished(ledger, PlayedDevice(product), path, cases=({"n": 512},), trials=2)
+    assert [dict(t.configuration) for t in found.trials] == [
+        {"BLOCK": 128, "ITEMS": 1},
+        {"BLOCK": 256, "ITEMS": 4},
+    ]
+    assert [t.reason for t in found.trials] == ["the default of the source", "the best of this kernel at n = 4096"]

@@ -42,9 +42,8 @@ def time_on_cpu(
         done = all(len(s) >= plan.min_samples and is_narrow(s, plan.interval) for s in going)
         if done or time.monotonic() > deadline:
             break
-    results = tuple(
-        _result(o, s, n in early) for n, (o, s) in enumerate(zip(last, samples, strict=True)) if o is not None
-    )
+    made = enumerate(zip(last, samples, strict=True))
+    results = tuple(_result(o, s, n in early) for n, (o, s) in made if o is not None)
     return Timings(results, None, NO_ENERGY if plan.energy else None)
 
 

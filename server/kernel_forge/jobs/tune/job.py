@@ -53,6 +53,6 @@ def tune_file(
     ledger = find_ledger(request.path)
     results = []
     for spec, own, sizes, undertaking in zip(wanted, fixed, cases, told.undertakings, strict=True):
-        tuner = KernelTuner(request, spec, source, device, options, report, is_finishing, own, sizes)
-        results.append(tuner.tune(ledger, undertaking.subject, told.platform, seed))
+        tuner = KernelTuner(request, spec, source, device, options, report, is_finishing, ledger, own, sizes)
+        results.append(tuner.tune(undertaking.subject, told.platform, seed))
     return TuneReport(reading.problems, tuple(results))

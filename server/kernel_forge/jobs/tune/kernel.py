@@ -1,11 +1,12 @@
 """Tuning one kernel: its space searched, the best timed again, the winner verified in full."""
 
+import contextlib
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
-from kernel_forge.domain.errors import UsageError
+from kernel_forge.domain.errors import LedgerUnavailable, UsageError
 from kernel_forge.domain.event import Progress, Report
 from kernel_forge.domain.finding import Finding
 from kernel_forge.domain.measurement import Peaks, TimingPlan
@@ -15,12 +16,13 @@ from kernel_forge.domain.spec import Configuration, KernelSpec, Sizes
 from kernel_forge.domain.tuning import KernelTuning
 from kernel_forge.jobs.compile_database import CompileOptions
 from kernel_forge.jobs.configurations import in_words
-from kernel_forge.jobs.rates import limits_of, occupancy_of, rates, work_of
+from kernel_forge.jobs.rates import gpu_of, limits_of, occupancy_of, rates, work_of
 from kernel_forge.jobs.requests import TuneRequest
 from kernel_forge.jobs.tune.cases import affordable_case, gate_case
 from kernel_forge.jobs.tune.executor import DeviceGone
 from kernel_forge.jobs.tune.finals import Judge, Timing, choices, finalists, time_again, winner
 from kernel_forge.jobs.tune.local import GATE_LIMIT, LocalExecutor
+from kernel_forge.jobs.tune.prior import Suggestion, first_configurations, remembered
 from kernel_forge.jobs.tune.record import SearchRecord, open_record
 from kernel_forge.jobs.tune.searching import Searching
 from kernel_forge.jobs.tune.space import facts_of, search_space
@@ -36,6 +38,8 @@ from kernel_forge.verify.gate import Gate
 TRIAL_PLAN = TimingPlan(budget=0.25, interval=0.02, min_samples=5, outputs=False)
 FINAL_PLAN = TimingPlan(budget=2.0, interval=0.005, min_samples=15)
 EMULATED_PLAN = TimingPlan(budget=0.3, interval=0.05, min_samples=6)
+PROMISING = 5
+"""Configurations that are tried because of what is known of the device, before the sampler is asked."""
 GROUP = 4
 """Trials timed against each other on a GPU; an emulation has nothing to gain from groups."""
 
@@ -59,6 +63,7 @@ class KernelTuner:
     options: CompileOptions
     report: Report
     is_finishing: Callable[[], bool]
+    ledger: Ledger | None
     fixed: Configuration
     cases: tuple[Sizes, ...]
     notes: list[str] = field(default_factory=list)
@@ -73,7 +78,7 @@ class KernelTuner:
         """Whether this device is no GPU."""
         return self.info.basis == "emulated"
 
-    def tune(self, ledger: Ledger | None, subject: Subject, platform: Platform, seed: int) -> KernelTuning | Verdict:
+    def tune(self, subject: Subject, platform: Platform, seed: int) -> KernelTuning | Verdict:
         """From the space to a verified winner, or why there is none.
 
         Raises:
@@ -90,7 +95,7 @@ class KernelTuner:
         bench = self._bench(seed)
         space = search_space(self.spec, self.source, self.cases, self.fixed, bench.limits, self.info.name)
         self.notes += _without_value(space)
-        record = open_record(ledger, self.request, subject, platform, self.cases, self.fixed, seed)
+        record = open_record(self.ledger, self.request, subject, platform, self.cases, self.fixed, seed)
         if record.seed != seed:
             bench = self._bench(record.seed)  # the inputs of the search that goes on
         try:
@@ -197,17 +202,18 @@ class KernelTuner:
     ) -> tuple[Searching, str]:
         """The search after its end, and why it ended."""
         sampler = SAMPLERS[self.request.sampler](space, record.seed)
-        first = [] if baseline is None else [baseline]
+        first = self._suggestions(space, record.seed)
         executor = LocalExecutor(bench, self.cases, gate, TRIAL_PLAN, group=1 if self.is_emulated else GROUP)
         searching = Searching(
             self.spec.kernel,
-            Search(space, sampler, first=first),
+            Search(space, sampler, first=[configuration for configuration, _ in first]),
             executor,
             record,
             self.request.budget,
             self.report,
             baseline,
             self.is_finishing,
+            first,
         )
         try:
             return searching, searching.run()
@@ -215,6 +221,15 @@ class KernelTuner:
             raise _Ended(Unavailable(str(gone))) from gone
         finally:
             executor.close()
+
+    def _suggestions(self, space: SearchSpace, seed: int) -> list[Suggestion]:
+        """What to try before the sampler is asked, the default before all."""
+        known: list[Suggestion] = []
+        if self.ledger is not None:
+            with contextlib.suppress(LedgerUnavailable):  # the record of the search says so
+                known = remembered(self.ledger, self.spec, self.cases[0], self.info.basis, self.info.description)
+        spec = replace(self.spec, tunables=tuple(replace(t, default=self.default[t.name]) for t in self.spec.tunables))
+        return first_configurations(space, spec, self.cases[0], gpu_of(self.info), known, PROMISING, seed)
 
     def _timed_again(self, bench: Workbench, searching: Searching, baseline: Configuration | None) -> Timing:
         chosen = finalists(searching.trials, baseline, len(self.cases))
