@@ -154,7 +154,7 @@ def second(values: str, where: str = "") -> str:
 
 
 def test_a_macro_of_two_kernels() -> None:
-    """The other kernel's default changes too, which has to be said; where its spec does not admit it, nothing is done."""
+    """The other kernel's default changes too, which has to be said; where its spec does not admit it, nothing is."""
     first = file("BLOCK = [64, 128]", guarded("BLOCK", "64"))
     new, _, (note,) = after(first + second("[64, 128]"), {"BLOCK": 128})
     assert [s.default_configuration for s in read_specs(parse(new, PATH)).specs] == [{"BLOCK": 128}] * 2
