@@ -24,7 +24,8 @@ from kernel_forge.lsp.progress import ProgressBar
 from kernel_forge.lsp.server import KernelForgeServer
 from kernel_forge.lsp.tuned import Paused, TuningRun, tuned
 from kernel_forge.ports import Ledger
-from kernel_forge.views.tuning_hover import progress_line, tuned_title
+from kernel_forge.views.tuning import progress_line
+from kernel_forge.views.tuning_hover import tuned_title
 from kernel_forge.views.words import problem, sentence
 
 log = logging.getLogger(__name__)
@@ -168,7 +169,7 @@ def _reporter(server: KernelForgeServer, run: TuningRun, bar: ProgressBar) -> Ca
     def report(step: Progress) -> None:
         nonlocal refreshed
         run.take(step)
-        line = step.message if step.search is None else f"{step.message}: {progress_line(step.search)}"
+        line = step.message if step.search is None else progress_line(step.search)
         bar.report(line, step.done, step.total)
         if time.monotonic() - refreshed >= LENS_SECONDS:
             refreshed = time.monotonic()
