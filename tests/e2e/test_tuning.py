@@ -1,5 +1,6 @@
 """*Autotune* through a real server. The workers are scripted (``scripted_worker.py``): what they find is known."""
 
+import re
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -218,7 +219,8 @@ def test_apply_best_is_a_versioned_edit_and_then_it_is_gone(editor: Editor) -> N
 
 def test_an_edit_elsewhere_moves_the_edit_and_one_of_the_kernel_takes_it_away(editor: Editor) -> None:
     editor.tuned()
-    editor.change("#include <cuda_runtime.h>\n", "#include <cuda_runtime.h>\n")  # nothing yet
+    editor.change("#include <cuda_runtime.h>\n", "// a comment\n#include <cuda_runtime.h>\n")
+    editor.change("  return 0;\n", "  return 1;\n")  # host code
     editor.change("y[i] = x[i] + b;", "y[i] = x[i] + b + 0;")  # another kernel
     editor.change("// /// kernel-forge\n", "\n\n// /// kernel-forge\n")
     editor.change("#define BLOCK 128", "#define BLOCK 64")  # another default: the best is still the best
@@ -350,6 +352,28 @@ def test_closing_the_file_stops_its_tuning(open_file: Open) -> None:
     editor.wire.close(editor.uri)
     until(editor.shown)
     assert "was stopped after" in editor.shown()[0]
+
+
+def test_a_paused_run_goes_on_from_the_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With real workers, on the emulator."""
+    monkeypatch.setenv("KERNEL_FORGE_LEDGER", "on")
+    text = SCALE.replace("[64, 128, 256]", "[32, 64, 96, 128, 160, 192, 224, 256, 288, 320]")
+    with Wire(tmp_path / "stderr") as wire:
+        wire.request("initialize", {"processId": None, "rootUri": None, "capabilities": CAPABILITIES})
+        wire.notify("initialized", {})
+        editor = Editor(wire, tmp_path / "a.cu", text, tuneTrials=6, device="emulator", verifyOnSave=False)
+        editor.autotune()
+        until(lambda: any(t.startswith("tuning 1/6") for t in editor.lenses()), 120)
+        wire.command("kernelForge.autotune.pause", editor.uri)
+        editor.until_lens("tuning paused after")
+        (shown,) = editor.shown()
+        kept = re.search(r"The record keeps (\d+):", shown)
+        assert kept is not None and int(kept.group(1)) >= 1
+        editor.autotune()
+        until(lambda: len(editor.shown()) == 2, 120)
+        assert "(emulated, CPU times)" in editor.shown()[1]
+        assert f"6 trials, {kept.group(1)} of them from an earlier run" in editor.hover()
+        assert wire.end() == 0
 
 
 def test_settings_reach_the_search(open_file: Open) -> None:

@@ -124,4 +124,5 @@ def _spread(contender: Contender) -> str:
     """The widest interval of its cases; nothing where one has none."""
     if any(t.samples < FEWEST_FOR_INTERVAL or not t.seconds for t in contender.times):
         return ""
-    return f" ± {max(50 * (t.high - t.low) / t.seconds for t in contender.times):.2g} %"
+    percent = max(50 * (t.high - t.low) / t.seconds for t in contender.times)
+    return f" ± {percent:.2g} %" if percent < 100 else f" ± {percent:.0f} %"

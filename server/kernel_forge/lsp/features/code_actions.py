@@ -9,7 +9,7 @@ from kernel_forge.domain.outcome import Passed, Verdict
 from kernel_forge.domain.text import Range, TextEdit
 from kernel_forge.lsp.convert import from_range, path_of, to_diagnostic, to_text_edit, uri_of
 from kernel_forge.lsp.document import Document
-from kernel_forge.lsp.features.reading import current_findings, sidecar_path
+from kernel_forge.lsp.features.reading import current_findings, sidecar_of, sidecar_path
 from kernel_forge.lsp.features.tuning import AUTOTUNE_COMMAND, untunable
 from kernel_forge.lsp.features.verification import UNTRUSTED, VERIFY_COMMAND
 from kernel_forge.lsp.server import KernelForgeServer
@@ -124,6 +124,8 @@ def _apply_best(server: KernelForgeServer, document: Document, kernel: Kernel) -
         return []
     tuning = known.result
     if isinstance(tuning, Verdict) or not tuning.is_improved:
+        return []
+    if standing.sidecar != sidecar_of(server, document.path):  # edited, and not read yet
         return []
     reason = standing.change.impossible
     if not isinstance(tuning.verdict.outcome, Passed):

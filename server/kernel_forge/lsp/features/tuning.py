@@ -169,8 +169,9 @@ def _reporter(server: KernelForgeServer, run: TuningRun, bar: ProgressBar) -> Ca
     def report(step: Progress) -> None:
         nonlocal refreshed
         run.take(step)
-        line = step.message if step.search is None else progress_line(step.search)
-        bar.report(line, step.done, step.total)
+        line = run.message if step.search is None else progress_line(step.search)
+        # What comes after the search counts its own steps, and a bar must not go back.
+        bar.report(line, step.done, step.total if step.search is not None else 0)
         if time.monotonic() - refreshed >= LENS_SECONDS:
             refreshed = time.monotonic()
             server.refresh_lenses()
@@ -196,8 +197,8 @@ async def _settle(server: KernelForgeServer, document: Document, kernel: str, ru
             server.tell(f"{kernel} was not tuned: {end.message}{place}.", lsp.MessageType.Warning)
         case JobFailed():
             log.warning("tuning failed (%s): %s\n%s", end.kind, end.message, end.log)
-            text = end.message.strip().splitlines()[-1] if end.message.strip() else end.kind
-            why = text if end.kind in ("usage", "unavailable", "time-limit") else f"{end.kind}: {text}"
+            known = end.kind in ("usage", "unavailable", "time-limit")
+            why = end.message if known else f"{end.kind}: {(end.message.strip() or end.kind).splitlines()[-1]}"
             server.tell(f"{kernel} was not tuned: {why}.", lsp.MessageType.Warning)
         case _:
             assert_never(end)
