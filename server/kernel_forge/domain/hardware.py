@@ -58,15 +58,17 @@ class GpuFacts:
         multiprocessors: how many there are.
         bytes_per_second: of its memory at best (clock times width of the bus); None where the driver does not tell.
         l2_bytes: size of the level-2 cache; None where it is not known.
+        operations_per_second: peak of the arithmetic that a kernel does; None where it was not measured.
     """
 
     limits: HardwareLimits
     multiprocessors: int
     bytes_per_second: float | None = None
     l2_bytes: int | None = None
+    operations_per_second: float | None = None
 
     @classmethod
-    def from_facts(cls, facts: Mapping[str, Any]) -> "GpuFacts":
+    def from_facts(cls, facts: Mapping[str, Any], operations_per_second: float | None = None) -> "GpuFacts":
         """From the facts that a GPU's worker tells.
 
         Raises:
@@ -80,6 +82,7 @@ class GpuFacts:
             # "Theoretical Bandwidth Calculation". GPUs that share the host's memory tell 0.
             2e3 * clock * bits / 8 or None,
             int(facts.get("l2_bytes") or 0) or None,
+            operations_per_second,
         )
 
 

@@ -12,12 +12,11 @@ import numpy as np
 
 from kernel_forge.domain.errors import ExpressionError, UsageError
 from kernel_forge.domain.expression import Expression, Number
-from kernel_forge.domain.hardware import GpuFacts
+from kernel_forge.domain.hardware import GpuFacts, HardwareLimits
 from kernel_forge.resources import kb_folder
 
 VERSION = 1
 ROLES = ("threads", "work", "code")
-_FACTS = ("capability", "multiprocessors", "shared_kib", "l2_mib", "gb_per_second", "per_multiprocessor_gb_per_second")
 _KEYS = {"id", "names", "scores", "reason"}
 _OPTIONAL = {"role", "switch", "where"}
 
@@ -72,6 +71,12 @@ def facts_of(gpu: GpuFacts) -> dict[str, Number]:
     return facts
 
 
+_EXAMPLE = facts_of(
+    GpuFacts(HardwareLimits((9, 0), 2048, 32, 65536, 233472, 1024, 65536, 232448, 8), 132, 4.8e12, 60 << 20)
+)
+"""An H200: what a condition must be able to say of a GPU of which everything is known."""
+
+
 @cache
 def tunable_rules() -> tuple[Rule, ...]:
     """The rules that ship with the package.
@@ -95,7 +100,8 @@ def read_rules(path: Path) -> tuple[Rule, ...]:
     if data.get("version") != VERSION:
         raise UsageError(f"{path} has version {data.get('version')!r}, not {VERSION}")
     listed = data.get("rule", [])
-    if not isinstance(listed, list) or data.keys() - {"version", "rule"}:
+    is_tables = isinstance(listed, list) and all(isinstance(table, dict) for table in listed)
+    if not is_tables or data.keys() - {"version", "rule"}:
         raise UsageError(f"{path}: it has a version and [[rule]] tables, nothing else")
     rules = []
     for number, table in enumerate(listed, 1):
@@ -115,32 +121,40 @@ def _rule(table: Mapping[str, Any]) -> Rule:
     missing, unknown = sorted(_KEYS - table.keys()), sorted(table.keys() - _KEYS - _OPTIONAL)
     if missing or unknown:
         raise ValueError(f"it lacks {missing[0]}" if missing else f"{unknown[0]} is no key of a rule")
-    role, switch = table.get("role"), table.get("switch", False)
+    name, names, reason = (table[key] for key in ("id", "names", "reason"))
+    role, switch, where = table.get("role"), table.get("switch", False), table.get("where")
+    if not isinstance(name, str) or not re.fullmatch(r"[a-z][a-z0-9-]*", name):
+        raise ValueError("the id is a word of small letters, digits and hyphens")
+    if not isinstance(names, str):
+        raise ValueError("names is a regular expression")
     if role is not None and role not in ROLES:
         raise ValueError(f"role is {role!r}, none of {', '.join(ROLES)}")
     if not isinstance(switch, bool):
         raise ValueError("switch is true or false")
-    reason = table["reason"]
     if not isinstance(reason, str) or not reason.strip() or "\n" in reason:
         raise ValueError("the reason is one line of text")
-    where = None if "where" not in table else Expression.parse(table["where"])
-    unknown = sorted(where.names - set(_FACTS)) if where is not None else []
-    if unknown:
-        raise ValueError(f"where names {unknown[0]}, which is none of {', '.join(_FACTS)}")
+    condition = None if where is None else _condition(where)
     return Rule(
-        table["id"],
-        re.compile(table["names"], re.IGNORECASE),
-        role,
-        switch,
-        where,
-        _scores(table["scores"]),
-        reason.strip(),
+        name, re.compile(names, re.IGNORECASE), role, switch, condition, _scores(table["scores"]), reason.strip()
     )
+
+
+def _condition(text: object) -> Expression:
+    if not isinstance(text, str):
+        raise ValueError("where is an expression")
+    condition = Expression.parse(text)
+    unknown = sorted(condition.names - _EXAMPLE.keys())
+    if unknown:
+        raise ValueError(f"where names {unknown[0]}, which is none of {', '.join(_EXAMPLE)}")
+    condition.evaluate(_EXAMPLE)
+    return condition
 
 
 def _scores(listed: object) -> tuple[tuple[float, float], ...]:
     if not isinstance(listed, list) or not listed or not all(isinstance(p, list) and len(p) == 2 for p in listed):
         raise ValueError("scores are [value, score] pairs")
+    if not all(isinstance(n, int | float) for pair in listed for n in pair):
+        raise ValueError("scores are pairs of numbers")
     pairs = tuple((float(value), float(score)) for value, score in listed)
     values = [value for value, _ in pairs]
     if values != sorted(set(values)):

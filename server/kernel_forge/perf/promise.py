@@ -11,7 +11,8 @@ share of the multiprocessors' work a shape of launch can use at best:
 - *latency*: values in flight on a multiprocessor, by Little's law: bandwidth times latency of memory, or what its
   own pipelines need (Volkov, *Understanding Latency Hiding on GPUs*, 2016). Occupancy counts up to there;
 - *overlap*: a block alone on its multiprocessor leaves it idle at every barrier;
-- *reuse*: what a thread does once (indices, loads that its results share) is divided by the results that it holds;
+- *reuse*: what a thread does once (indices, loads that its results share) is divided by the results that it holds; left
+  of the ridge of the roofline, where memory is the limit, in proportion less (Williams, Waterman and Patterson, 2009);
 - *registers*: above 255 per thread they spill, and each is then stored and loaded.
 
 All that differs between GPUs comes from :class:`~kernel_forge.domain.hardware.GpuFacts`: there is no code per GPU.
@@ -71,13 +72,16 @@ class LaunchShapes:
     registers: Ints | None = None
 
 
-def promise(shapes: LaunchShapes, gpu: GpuFacts) -> Floats:
-    """The promise of each configuration in (0, 1], :data:`LEAST` for what does not fit; shape ``(configurations,)``."""
-    found: Floats = np.prod(list(factors(shapes, gpu).values()), axis=0)
+def promise(shapes: LaunchShapes, gpu: GpuFacts, intensity: float | None = None) -> Floats:
+    """The promise of each configuration in (0, 1], :data:`LEAST` for what does not fit; shape ``(configurations,)``.
+
+    ``intensity`` is that of the kernel, in operations per byte of compulsory traffic; None where it is not known.
+    """
+    found: Floats = np.prod(list(factors(shapes, gpu, intensity).values()), axis=0)
     return np.maximum(found, LEAST)
 
 
-def factors(shapes: LaunchShapes, gpu: GpuFacts) -> Mapping[str, Floats]:
+def factors(shapes: LaunchShapes, gpu: GpuFacts, intensity: float | None = None) -> Mapping[str, Floats]:
     """The factors of the promise by name, each of shape ``(configurations,)``; ``fits`` is 0 or 1."""
     threads, blocks = shapes.threads.astype(float), shapes.blocks.astype(float)
     wanted = _REGISTERS_OF_ANY + np.ceil(_REGISTERS_PER_RESULT * shapes.results)
@@ -97,7 +101,7 @@ def factors(shapes: LaunchShapes, gpu: GpuFacts) -> Mapping[str, Floats]:
         "balance": waves / np.ceil(waves),
         "latency": np.minimum(1.0, values / _values_needed(gpu)),
         "overlap": resident / (resident + _ALONE),
-        "reuse": shapes.results / (shapes.results + _ONCE),
+        "reuse": (shapes.results / (shapes.results + _ONCE)) ** _share_of_roof(gpu, intensity),
         "registers": np.minimum(1.0, _MOST_REGISTERS / registers) ** 2,
     }
 
@@ -106,6 +110,13 @@ def _values_needed(gpu: GpuFacts) -> float:
     """Values in flight on one multiprocessor that hide the latencies."""
     bandwidth = gpu.bytes_per_second or 0.0
     return max(_VALUES_FOR_PIPELINES, bandwidth * _MEMORY_LATENCY / gpu.multiprocessors / _BYTES_PER_VALUE)
+
+
+def _share_of_roof(gpu: GpuFacts, intensity: float | None) -> float:
+    """How far up the slope of the roofline a kernel of that intensity stands: 1 from the ridge on, or not known."""
+    if intensity is None or not gpu.bytes_per_second or not gpu.operations_per_second:
+        return 1.0
+    return min(1.0, intensity * gpu.bytes_per_second / gpu.operations_per_second)
 
 
 def _resident_blocks(gpu: GpuFacts, threads: Ints, registers: Ints, shared: Ints) -> Floats:

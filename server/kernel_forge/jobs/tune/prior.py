@@ -31,11 +31,13 @@ def first_configurations(
     remembered: Sequence[Suggestion],
     count: int,
     seed: int,
+    intensity: float | None = None,
 ) -> list[Suggestion]:
     """The default, the remembered and then up to ``count`` promising ones; valid ones only, each once.
 
     The same arguments give the same list. ``gpu`` is None for a device without multiprocessors, where only the rules
-    speak; where they have nothing to say of this kernel either, nothing is promising.
+    speak; where they have nothing to say of this kernel either, nothing is promising. ``intensity`` is the kernel's
+    arithmetic intensity in operations per byte, where it is known.
     """
     found: dict[int, str] = {}
     for configuration, reason in [(spec.default_configuration, "the default of the source"), *remembered]:
@@ -43,7 +45,7 @@ def first_configurations(
         if index is not None:
             found.setdefault(index, reason)
     considered = space.sample(_CONSIDERED, np.random.default_rng(seed))
-    prospects = Prospects.of(space, spec, sizes, gpu, considered)
+    prospects = Prospects.of(space, spec, sizes, gpu, considered, intensity)
     for row in prospects.choose(space, count, exclude=set(found)):
         found[int(considered[row])] = prospects.reason(row)
     return [(_numbers(space.configuration(index)), reason) for index, reason in found.items()]

@@ -43,7 +43,14 @@ class Prospects:
     knows_gpu: bool
 
     @staticmethod
-    def of(space: SearchSpace, spec: KernelSpec, sizes: Sizes, gpu: GpuFacts | None, indices: Ints) -> "Prospects":
+    def of(
+        space: SearchSpace,
+        spec: KernelSpec,
+        sizes: Sizes,
+        gpu: GpuFacts | None,
+        indices: Ints,
+        intensity: float | None = None,
+    ) -> "Prospects":
         """The prospects of the configurations ``indices`` at ``sizes``."""
         columns = _columns(space, indices)
         scope = _Scope.of(spec, sizes, columns, len(indices))
@@ -52,7 +59,7 @@ class Prospects:
         weights = np.ones(len(indices))
         if gpu is not None:
             # Several launches: none may be bad.
-            promises = [np.where(s.blocks > 0, promise(s, gpu), LEAST) for s in shapes]
+            promises = [np.where(s.blocks > 0, promise(s, gpu, intensity), LEAST) for s in shapes]
             weights = np.exp(np.mean(np.log(promises), axis=0))
         for _, _, column in scores:
             weights = weights * column
