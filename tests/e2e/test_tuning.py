@@ -310,6 +310,29 @@ def test_pausing_before_the_first_trial(open_file: Open) -> None:
     assert editor.shown() == expected
 
 
+def test_pausing_before_the_client_has_shown_the_bar(open_file: Open) -> None:
+    editor = open_file(script("slow"))
+    wire = editor.wire
+    wire.held = "window/workDoneProgress/create"
+    editor.autotune()
+    wire.command("kernelForge.autotune.pause", editor.uri)
+    wire.release()
+    until(editor.shown)
+    assert editor.shown() == ["Autotune of scale was stopped before it tried anything."]
+    assert editor.lenses()[1].startswith("Autotune")
+
+
+def test_a_newer_text_replaces_a_run_that_the_client_has_not_shown_yet(open_file: Open) -> None:
+    editor = open_file(script("slow"), tuneTrials=6)
+    editor.wire.held = "window/workDoneProgress/create"
+    editor.autotune()
+    editor.change("y[i] = a * x[i];", "y[i] = x[i] * a;")
+    editor.autotune()
+    editor.wire.release()
+    assert editor.until_lens("tuned: 1.50x") == "tuned: 1.50x (emulated, CPU times)"
+    assert editor.shown() == ["scale: tuned: 1.50x (emulated, CPU times)."]
+
+
 def test_finish_ends_with_the_best_so_far(open_file: Open) -> None:
     editor = open_file(script("slow"))
     editor.autotune()

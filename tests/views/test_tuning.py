@@ -8,7 +8,7 @@ from kernel_forge.domain.outcome import Unavailable
 from kernel_forge.domain.tuning import Budget, KernelTuning, SearchProgress, TunedTrial
 from kernel_forge.views.tuning import ended_text, failure_texts, joules_text, left_text, progress_line, tuning_lines
 from kernel_forge.views.words import EMULATION, caveat
-from tests.views.tunings import DEFAULT, EMULATED, FULL, GPU, SEVERAL, TUNING, UNCHANGED, verdict_of, wrong
+from tests.views.tunings import DEFAULT, EMULATED, FULL, GPU, PROGRESS, SEVERAL, TUNING, UNCHANGED, verdict_of, wrong
 
 
 def text(tuning: KernelTuning) -> str:
@@ -21,6 +21,7 @@ def test_a_faster_configuration() -> None:
         "  faster     2 times as fast as the default (95 % interval 1.9 to 2.1); "
         "the default takes 20 us ± 1 % with BLOCK = 128, VECTOR = false",
         "  case       n = 1000",
+        "  found      in trial 6",
         "  verified   22 cases, 66 runs",
         "  space      1,234 valid configurations of 5,000 combinations",
         "  search     6 trials, 3 failed, 1 given up early; the trials of the budget are used up; 42.0 s "
@@ -89,6 +90,13 @@ def test_what_else_is_known_of_it() -> None:
     assert found.endswith("note: as compiled by nvcc")
 
 
+def test_why_the_winner_was_tried() -> None:
+    trials = (*TUNING.trials[:5], replace(TUNING.trials[5], reason="the best of this kernel at n = 500"))
+    found = text(replace(TUNING, trials=trials))
+    assert "  found      in trial 6, tried early: the best of this kernel at n = 500" in found
+    assert "  found" not in text(UNCHANGED)
+
+
 def test_a_roof_needs_operations() -> None:
     assert FULL.attained is not None
     without = replace(FULL, attained=replace(FULL.attained, share=None, bound=None))
@@ -135,9 +143,6 @@ def test_failures_are_grouped_and_few() -> None:
     assert len(texts) == 6
     assert texts[-1] == "4 more of other kinds"  # 2 of f, 1 of g and the one without a reason
     assert failure_texts([TunedTrial({}, None)]) == ["1 × without a reason"]
-
-
-PROGRESS = SearchProgress(42, 3, 100, 2e-5, 1e-5, {"BLOCK": 64}, (2e-5, 1e-5), 40.0)
 
 
 def test_progress() -> None:

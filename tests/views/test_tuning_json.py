@@ -50,6 +50,7 @@ def test_values() -> None:
         "value": None,
         "failure": "does not compile: too many registers",
         "early": False,
+        "reason": None,
     }
     assert data["convergence"] == pytest.approx([2e-5, 2e-5, 2e-5, 2e-5, 2e-5, 1e-5])
     assert data["verdict"]["passed"] is True

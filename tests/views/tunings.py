@@ -7,7 +7,16 @@ from kernel_forge.domain.measurement import Measurement
 from kernel_forge.domain.outcome import CaseId, Mismatch, MismatchKind, Passed, Verdict
 from kernel_forge.domain.performance import Attained, Occupancy
 from kernel_forge.domain.spec import Configuration
-from kernel_forge.domain.tuning import Budget, CaseChoice, Contender, KernelTuning, Ratio, SpaceFacts, TunedTrial
+from kernel_forge.domain.tuning import (
+    Budget,
+    CaseChoice,
+    Contender,
+    KernelTuning,
+    Ratio,
+    SearchProgress,
+    SpaceFacts,
+    TunedTrial,
+)
 
 GPU = "measured on NVIDIA H200"
 
@@ -100,3 +109,4 @@ FULL = replace(
     resumed=2,
     notes=("as compiled by nvcc",),
 )
+PROGRESS = SearchProgress(42, 3, 100, 2e-5, 1e-5, {"BLOCK": 64}, (2e-5, 1e-5), 40.0)

@@ -31,6 +31,7 @@ class TuningRun:
     Attributes:
         spec, source, sidecar: what it began with.
         finish: set to end the search with its best so far.
+        is_stopped: nothing shall come of it any more.
         message: what it does now.
         search: how far the search is; None before and after it.
         tried: trials so far.
@@ -40,6 +41,7 @@ class TuningRun:
     source: SourceFile
     sidecar: Sidecar
     finish: asyncio.Event = field(default_factory=asyncio.Event)
+    is_stopped: bool = False
     message: str = "waiting"
     search: SearchProgress | None = None
     tried: int = 0

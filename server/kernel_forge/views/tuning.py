@@ -26,6 +26,7 @@ def tuning_lines(tuning: KernelTuning, *, ascii_only: bool = False) -> list[str]
     else:
         lines.extend(_cases(tuning))
     lines.extend(_row("best for", [_choice(choice) for choice in tuning.choices]))
+    lines.extend(_row("found", _found(tuning)))
     lines.extend(_row("verified", [_verified(tuning)]))
     lines.extend(_row("roofline", _roofline(tuning)))
     lines.extend(_row("occupancy", [occupancy_text(tuning.occupancy)] if tuning.occupancy is not None else []))
@@ -143,6 +144,16 @@ def _faster(tuning: KernelTuning) -> list[str]:
     time = time_text(base.times[0]) if len(base.times) == 1 else _mean(base)
     first = f"{speedup_text(ratio)}; " if ratio is not None else ""
     return [f"{first}the default takes {time} with {pairs(base.configuration)}"]
+
+
+def _found(tuning: KernelTuning) -> list[str]:
+    """In which trial the winner was found, and why it was tried, where that was not the sampler's choice."""
+    configuration = dict(tuning.winner.configuration)
+    at = next((i for i, t in enumerate(tuning.trials, 1) if dict(t.configuration) == configuration), None)
+    if at is None or not tuning.is_improved:
+        return []
+    reason = tuning.trials[at - 1].reason
+    return [f"in trial {at:,}" + ("" if reason is None else f", tried early: {reason}")]
 
 
 def _row(name: str, texts: list[str]) -> list[str]:

@@ -58,6 +58,7 @@ def _trial(trial: TunedTrial) -> dict[str, Any]:
         "value": trial.value,
         "failure": trial.failure,
         "early": trial.early,
+        "reason": trial.reason,
     }
 
 

@@ -77,7 +77,10 @@ def _addressed(server: KernelForgeServer, arguments: tuple[Any, ...]) -> list[tu
 
 async def pause(server: KernelForgeServer, document: Document, kernel: str) -> None:
     """Stop the tuning of ``kernel``; its processes are gone on return, and what it tried stays in the record."""
-    await server.tuning_queue.cancel(_key(document, kernel))
+    run = document.tunings.running.get(kernel)
+    if run is not None:
+        run.is_stopped = True
+        await server.tuning_queue.cancel(_key(document, kernel))
 
 
 async def pause_all(server: KernelForgeServer, document: Document) -> None:
@@ -125,6 +128,8 @@ async def autotune(server: KernelForgeServer, document: Document, kernel: str | 
     if old is not None and old.source is document.source:
         server.tell(f"{name} is being tuned already.")
         return
+    if old is not None:
+        old.is_stopped = True  # it may not be in the queue yet, where the new one would replace it
     run = TuningRun(spec, document.source, reading.sidecar_of(server, document.path))
     document.tunings.running[name] = run
     document.tunings.paused.pop(name, None)
@@ -153,9 +158,11 @@ async def _run(server: KernelForgeServer, document: Document, kernel: str, run: 
     bar = ProgressBar(server, lambda: pause(server, document, kernel))
     await bar.begin(f"Autotune {kernel}")
     report = _reporter(server, run, bar)
-    end = await server.tuning_queue.submit(
-        _key(document, kernel), lambda: server.jobs.run(request, report, request.wall_limit, run.finish)
-    )
+    end: TuneEnd = JobCancelled()
+    if not run.is_stopped and not server.is_closing:
+        end = await server.tuning_queue.submit(
+            _key(document, kernel), lambda: server.jobs.run(request, report, request.wall_limit, run.finish)
+        )
     bar.end()
     if document.tunings.running.get(kernel) is run:  # else a newer run has taken over, and shows its own state
         del document.tunings.running[kernel]
@@ -174,7 +181,7 @@ def _reporter(server: KernelForgeServer, run: TuningRun, bar: ProgressBar) -> Ca
         bar.report(line, step.done, step.total if step.search is not None else 0)
         if time.monotonic() - refreshed >= LENS_SECONDS:
             refreshed = time.monotonic()
-            server.refresh_lenses()
+            server.refresh_lenses(hints=False)
 
     server.refresh_lenses()
     return report
