@@ -72,6 +72,9 @@ def untroubled(wire: Wire, shown: int) -> None:
         ("workspace/executeCommand", {"command": "kernelForge.verify", "arguments": [5]}),
         ("workspace/executeCommand", {"command": "kernelForge.verify", "arguments": [URI, {}]}),
         ("workspace/executeCommand", {"command": "kernelForge.cancel", "arguments": [[URI]]}),
+        ("workspace/executeCommand", {"command": "kernelForge.autotune", "arguments": [URI, 5]}),
+        ("workspace/executeCommand", {"command": "kernelForge.autotune.finish", "arguments": [5]}),
+        ("workspace/executeCommand", {"command": "kernelForge.autotune.pause", "arguments": [{}]}),
         ("workspace/executeCommand", {"command": "no.such.command", "arguments": []}),
     ],
 )

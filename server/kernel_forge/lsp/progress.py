@@ -1,5 +1,6 @@
 """Work-done progress of one job, with Cancel."""
 
+import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from itertools import count
@@ -11,6 +12,7 @@ if TYPE_CHECKING:
     from kernel_forge.lsp.server import KernelForgeServer
 
 log = logging.getLogger(__name__)
+ANSWER_SECONDS = 5.0
 _tokens = count(1)
 
 
@@ -28,8 +30,8 @@ class ProgressBar:
         if not self._server.supports(lambda c: c.window and c.window.work_done_progress):
             return
         try:
-            await self._server.work_done_progress.create_async(self._token)
-        except Exception as error:  # a client may refuse; the work goes on without a bar
+            await asyncio.wait_for(self._server.work_done_progress.create_async(self._token), ANSWER_SECONDS)
+        except Exception as error:  # a client may refuse, or not answer; the work goes on without a bar
             log.info("the client shows no progress: %s", error)
             return
         self._shown = True

@@ -106,11 +106,13 @@ class KernelForgeServer(LanguageServer):
             log.error("%s", error, exc_info=error)
             self.tell(f"Kernel Forge has a fault: {type(error).__name__}: {error}", lsp.MessageType.Error)
 
-    def refresh_lenses(self) -> None:
-        """Ask the client to fetch lenses and inlay hints again, where it can."""
+    def refresh_lenses(self, *, hints: bool = True) -> None:
+        """Ask the client to fetch lenses, and inlay hints, again, where it can."""
         if self.supports(lambda c: c.workspace and c.workspace.code_lens and c.workspace.code_lens.refresh_support):
             self.in_background(self._ask(self.workspace_code_lens_refresh_async))
-        if self.supports(lambda c: c.workspace and c.workspace.inlay_hint and c.workspace.inlay_hint.refresh_support):
+        if hints and self.supports(
+            lambda c: c.workspace and c.workspace.inlay_hint and c.workspace.inlay_hint.refresh_support
+        ):
             self.in_background(self._ask(self.workspace_inlay_hint_refresh_async))
 
     async def _ask(self, refresh: Callable[[None], Awaitable[Any]]) -> None:

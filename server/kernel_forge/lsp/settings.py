@@ -8,7 +8,7 @@ from typing import Any
 
 SECTION = "kernelForge"
 MAX_SECONDS = 86400.0
-MAX_TRIALS = 1_000_000
+MAX_TRIALS = 100_000
 _BREAK = re.compile(r"[\0\n\r\v\f]")
 
 
@@ -79,7 +79,7 @@ _EXPECTED = {
     "include_dirs": "a list of directories",
     "defines": "an object of macro names and values, each on one line",
     "compiler_flags": "a list of flags",
-    "tune_trials": "a whole number from 1 to 1000000",
+    "tune_trials": "a whole number from 1 to 100000",
     "tune_seconds": "a number of seconds above 0 and up to 86400",
     "tune_sampler": "the name of a sampler",
     "tuning_hints": "true or false",

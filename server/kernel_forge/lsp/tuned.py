@@ -14,7 +14,7 @@ from kernel_forge.domain.outcome import Passed, Verdict
 from kernel_forge.domain.spec import KernelSpec
 from kernel_forge.domain.text import TextEdit
 from kernel_forge.domain.tuning import KernelTuning, SearchProgress
-from kernel_forge.lsp.dependence import Basis
+from kernel_forge.lsp.dependence import code_digest
 from kernel_forge.source import SourceFile, parse
 
 if TYPE_CHECKING:  # pydantic is slow to import and nothing here needs it to start
@@ -31,6 +31,7 @@ class TuningRun:
     Attributes:
         spec, source, sidecar: what it began with.
         finish: set to end the search with its best so far.
+        is_stopped: nothing shall come of it any more.
         message: what it does now.
         search: how far the search is; None before and after it.
         tried: trials so far.
@@ -40,13 +41,14 @@ class TuningRun:
     source: SourceFile
     sidecar: Sidecar
     finish: asyncio.Event = field(default_factory=asyncio.Event)
+    is_stopped: bool = False
     message: str = "waiting"
     search: SearchProgress | None = None
     tried: int = 0
 
     def take(self, step: Progress) -> None:
         """Note a step of its job."""
-        self.message, self.search = step.message, step.search
+        self.message, self.search = step.message.removeprefix(f"{self.spec.kernel}: "), step.search
         if step.search is not None:
             self.tried = step.search.trials
 
@@ -62,9 +64,9 @@ class Change:
 
 @dataclass(frozen=True)
 class Subject:
-    """What a result depends on: the kernel's part of the file, and the sidecar where the spec is there."""
+    """What a result depends on: the kernel's part of the file (a digest), and the sidecar where the spec is there."""
 
-    basis: Basis
+    code: str
     sidecar: str | None
 
 
@@ -78,12 +80,13 @@ class Tuned:
 
 @dataclass(frozen=True)
 class Standing:
-    """What a result means for a text: whether it speaks of another, whether its best is the default already, and the
-    edits that make it so."""
+    """What a result means for a text that has ``sidecar`` beside it: whether it speaks of another, whether its best is
+    the default already, and the edits that make it so."""
 
     is_stale: bool
     is_applied: bool
     change: Change
+    sidecar: Sidecar
 
 
 @dataclass(frozen=True)
@@ -122,7 +125,7 @@ def standing(known: Tuned, spec: KernelSpec, source: SourceFile, sidecar: Sideca
     change = change_of(known.result, spec, source, sidecar)
     best = known.result.winner.configuration if isinstance(known.result, KernelTuning) else {}
     is_applied = bool(best) and all(spec.default_configuration.get(k) == v for k, v in best.items())
-    return Standing(_subject(change, spec, source, sidecar) != known.subject, is_applied, change)
+    return Standing(_subject(change, spec, source, sidecar) != known.subject, is_applied, change, sidecar)
 
 
 def standings(
@@ -162,4 +165,4 @@ def _subject(change: Change, spec: KernelSpec, source: SourceFile, sidecar: Side
     beside = None
     if sidecar is not None and spec.block_path == sidecar[0]:
         beside = edited(sidecar[1], change.edits.get(sidecar[0], ()))
-    return Subject(Basis.of(as_set, spec), beside)
+    return Subject(code_digest(as_set, spec), beside)

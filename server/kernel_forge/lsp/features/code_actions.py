@@ -9,13 +9,13 @@ from kernel_forge.domain.outcome import Passed, Verdict
 from kernel_forge.domain.text import Range, TextEdit
 from kernel_forge.lsp.convert import from_range, path_of, to_diagnostic, to_text_edit, uri_of
 from kernel_forge.lsp.document import Document
-from kernel_forge.lsp.features.reading import current_findings, sidecar_path
+from kernel_forge.lsp.features.reading import current_findings, sidecar_of, sidecar_path
 from kernel_forge.lsp.features.tuning import AUTOTUNE_COMMAND, untunable
 from kernel_forge.lsp.features.verification import UNTRUSTED, VERIFY_COMMAND
 from kernel_forge.lsp.server import KernelForgeServer
 from kernel_forge.lsp.tuned import is_sure
 from kernel_forge.source import Kernel
-from kernel_forge.views.words import problem
+from kernel_forge.views.words import pairs, problem
 
 VERIFY_KIND = "refactor.rewrite.kernelForge.verify"
 AUTOTUNE_KIND = "refactor.rewrite.kernelForge.autotune"
@@ -125,13 +125,14 @@ def _apply_best(server: KernelForgeServer, document: Document, kernel: Kernel) -
     tuning = known.result
     if isinstance(tuning, Verdict) or not tuning.is_improved:
         return []
-    words = ", ".join(f"{name} = {value}" for name, value in tuning.winner.configuration.items())
+    if standing.sidecar != sidecar_of(server, document.path):  # edited, and not read yet
+        return []
     reason = standing.change.impossible
     if not isinstance(tuning.verdict.outcome, Passed):
         reason = f"the best is not verified: {problem(tuning.verdict.outcome)}"
     return [
         lsp.CodeAction(
-            title=f"Apply best to {kernel.name}: {words}",
+            title=f"Apply best to {kernel.name}: {pairs(tuning.winner.configuration)}",
             kind=APPLY_KIND,
             is_preferred=(reason is None and is_sure(tuning)) or None,
             edit=None if reason is not None else _edits(server, document, standing.change.edits),

@@ -24,7 +24,8 @@ from kernel_forge.lsp.progress import ProgressBar
 from kernel_forge.lsp.server import KernelForgeServer
 from kernel_forge.lsp.tuned import Paused, TuningRun, tuned
 from kernel_forge.ports import Ledger
-from kernel_forge.views.tuning_hover import progress_line, tuned_title
+from kernel_forge.views.tuning import progress_line
+from kernel_forge.views.tuning_hover import tuned_title
 from kernel_forge.views.words import problem, sentence
 
 log = logging.getLogger(__name__)
@@ -76,7 +77,10 @@ def _addressed(server: KernelForgeServer, arguments: tuple[Any, ...]) -> list[tu
 
 async def pause(server: KernelForgeServer, document: Document, kernel: str) -> None:
     """Stop the tuning of ``kernel``; its processes are gone on return, and what it tried stays in the record."""
-    await server.tuning_queue.cancel(_key(document, kernel))
+    run = document.tunings.running.get(kernel)
+    if run is not None:
+        run.is_stopped = True
+        await server.tuning_queue.cancel(_key(document, kernel))
 
 
 async def pause_all(server: KernelForgeServer, document: Document) -> None:
@@ -124,6 +128,8 @@ async def autotune(server: KernelForgeServer, document: Document, kernel: str | 
     if old is not None and old.source is document.source:
         server.tell(f"{name} is being tuned already.")
         return
+    if old is not None:
+        old.is_stopped = True  # it may not be in the queue yet, where the new one would replace it
     run = TuningRun(spec, document.source, reading.sidecar_of(server, document.path))
     document.tunings.running[name] = run
     document.tunings.paused.pop(name, None)
@@ -152,9 +158,11 @@ async def _run(server: KernelForgeServer, document: Document, kernel: str, run: 
     bar = ProgressBar(server, lambda: pause(server, document, kernel))
     await bar.begin(f"Autotune {kernel}")
     report = _reporter(server, run, bar)
-    end = await server.tuning_queue.submit(
-        _key(document, kernel), lambda: server.jobs.run(request, report, request.wall_limit, run.finish)
-    )
+    end: TuneEnd = JobCancelled()
+    if not run.is_stopped and not server.is_closing:
+        end = await server.tuning_queue.submit(
+            _key(document, kernel), lambda: server.jobs.run(request, report, request.wall_limit, run.finish)
+        )
     bar.end()
     if document.tunings.running.get(kernel) is run:  # else a newer run has taken over, and shows its own state
         del document.tunings.running[kernel]
@@ -168,11 +176,12 @@ def _reporter(server: KernelForgeServer, run: TuningRun, bar: ProgressBar) -> Ca
     def report(step: Progress) -> None:
         nonlocal refreshed
         run.take(step)
-        line = step.message if step.search is None else f"{step.message}: {progress_line(step.search)}"
-        bar.report(line, step.done, step.total)
+        line = run.message if step.search is None else progress_line(step.search)
+        # What comes after the search counts its own steps, and a bar must not go back.
+        bar.report(line, step.done, step.total if step.search is not None else 0)
         if time.monotonic() - refreshed >= LENS_SECONDS:
             refreshed = time.monotonic()
-            server.refresh_lenses()
+            server.refresh_lenses(hints=False)
 
     server.refresh_lenses()
     return report
@@ -195,8 +204,8 @@ async def _settle(server: KernelForgeServer, document: Document, kernel: str, ru
             server.tell(f"{kernel} was not tuned: {end.message}{place}.", lsp.MessageType.Warning)
         case JobFailed():
             log.warning("tuning failed (%s): %s\n%s", end.kind, end.message, end.log)
-            text = end.message.strip().splitlines()[-1] if end.message.strip() else end.kind
-            why = text if end.kind in ("usage", "unavailable", "time-limit") else f"{end.kind}: {text}"
+            known = end.kind in ("usage", "unavailable", "time-limit")
+            why = end.message if known else f"{end.kind}: {(end.message.strip() or end.kind).splitlines()[-1]}"
             server.tell(f"{kernel} was not tuned: {why}.", lsp.MessageType.Warning)
         case _:
             assert_never(end)
