@@ -48,7 +48,7 @@
 #ifndef RESIDENT
 #define RESIDENT 1
 #endif
-#define SMALLEST -3.402823466e+38f
+#define SMALLEST __int_as_float(0xff7fffff)  // -FLT_MAX
 
 struct alignas(4 * VEC) Floats {
   float at[VEC];
