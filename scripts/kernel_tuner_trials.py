@@ -44,7 +44,7 @@ def main() -> None:
             quiet=True,
         )
     seconds = time.perf_counter() - begin
-    good = [r for r in results if isinstance(r["time"], int | float) and r["time"] < 1e15]
+    good = [r for r in results if isinstance(r.get("time"), int | float) and r["time"] < 1e15]
     best = min(good, key=lambda r: r["time"], default=None)
     made = {
         "backend": language,
