@@ -6,7 +6,7 @@ import pytest
 
 from kernel_forge.domain.outcome import Unavailable
 from kernel_forge.domain.tuning import Budget, KernelTuning, SearchProgress, TunedTrial
-from kernel_forge.views.tuning import ended_text, failure_texts, joules_text, left_text, progress_line, tuning_lines
+from kernel_forge.views.tuning import ended_text, failure_texts, joules_text, left_text, progress_lines, tuning_lines
 from kernel_forge.views.words import EMULATION, caveat
 from tests.views.tunings import DEFAULT, EMULATED, FULL, GPU, PROGRESS, SEVERAL, TUNING, UNCHANGED, verdict_of, wrong
 
@@ -146,25 +146,30 @@ def test_failures_are_grouped_and_few() -> None:
 
 
 def test_progress() -> None:
-    assert progress_line(PROGRESS) == (
-        "42/100 tried, 3 failed · best 10 us, 2x the default · about 40 s left · █▁ · BLOCK = 64"
-    )
-    assert progress_line(PROGRESS, ascii_only=True).isascii()
+    assert progress_lines(PROGRESS) == [
+        "42/100 tried · 3 failed · about 40 s left",
+        "best 10 us, 2x the default · █▁ · BLOCK = 64",
+    ]
+    assert all(line.isascii() for line in progress_lines(PROGRESS, 30, ascii_only=True))
 
 
 def test_progress_while_little_is_known() -> None:
     begun = SearchProgress(1, 1, None, None, None, {}, (), None)
-    assert progress_line(begun) == "1 tried, 1 failed · no time yet"
-    assert progress_line(replace(PROGRESS, baseline=None, remaining=None, failed=0)) == (
-        "42/100 tried · best 10 us · █▁ · BLOCK = 64"
-    )
+    assert progress_lines(begun) == ["1 tried · 1 failed · no time yet"]
+    assert progress_lines(replace(PROGRESS, baseline=None, remaining=None, failed=0)) == [
+        "42/100 tried",
+        "best 10 us · █▁ · BLOCK = 64",
+    ]
 
 
-@pytest.mark.parametrize("width", [20, 50, 60, 70, 90])
-def test_progress_gives_way_to_a_narrow_terminal(width: int) -> None:
-    line = progress_line(PROGRESS, width)
-    assert "42/100 tried, 3 failed · best 10 us" in line
-    assert len(line) <= max(width, 52)
+@pytest.mark.parametrize(
+    ("width", "line"), [(44, "best 10 us, 2x the default · █▁ · BLOCK = 64"), (30, "best 10 us, 2x the default · …")]
+)
+def test_progress_fits_a_narrow_terminal(width: int, line: str) -> None:
+    lines = progress_lines(PROGRESS, width, message="a_kernel_of_some_length: searching")
+    assert lines[0].startswith("a_kernel_of_some")
+    assert lines[1] == line
+    assert all(len(text) <= width for text in lines)
 
 
 @pytest.mark.parametrize(

@@ -95,23 +95,30 @@ def failure_texts(trials: Iterable[TunedTrial]) -> list[str]:
     return texts[:SHOWN_FAILURES] + ([f"{rest} more of other kinds"] if rest else [])
 
 
-def progress_line(search: SearchProgress, width: int = 120, *, ascii_only: bool = False) -> str:
-    """A search that runs, in at most ``width`` characters where that can be: the last parts give way first."""
+def progress_lines(
+    search: SearchProgress, width: int = 120, *, message: str = "", ascii_only: bool = False
+) -> list[str]:
+    """A search that runs: how far it is, and, once there is one, its best, with the convergence that led there.
+
+    The first line begins with the ``message``. Each has at most ``width`` characters (but at least 20).
+    """
     limit = "" if search.limit is None else f"/{search.limit:,}"
-    failed = f", {search.failed:,} failed" if search.failed else ""
-    parts = [f"{search.trials:,}{limit} tried{failed}"]
+    parts = [f"{message}: {search.trials:,}{limit} tried" if message else f"{search.trials:,}{limit} tried"]
+    parts += [f"{search.failed:,} failed"] if search.failed else []
     if search.best is None:
-        parts.append("no time yet")
-    else:
-        ratio = "" if search.baseline is None else f", {search.baseline / search.best:.3g}x the default"
-        parts.append(f"best {duration(search.best)}{ratio}")
+        return [_fitted([*parts, "no time yet"], width, ascii_only=ascii_only)]
     parts += [left_text(search.remaining)] if search.remaining is not None else []
-    parts += [sparkline(search.convergence, ascii_only=ascii_only)] if search.convergence else []
-    parts += [pairs(search.configuration)] if search.best is not None and search.configuration else []
-    dot = " - " if ascii_only else " · "
-    while len(parts) > 2 and len(dot.join(parts)) > width:
-        parts.pop()
-    return dot.join(parts)
+    ratio = "" if search.baseline is None else f", {search.baseline / search.best:.3g}x the default"
+    found = [f"best {duration(search.best)}{ratio}", sparkline(search.convergence, ascii_only=ascii_only)]
+    found += [pairs(search.configuration)] if search.configuration else []
+    return [_fitted(parts, width, ascii_only=ascii_only), _fitted(found, width, ascii_only=ascii_only)]
+
+
+def _fitted(parts: list[str], width: int, *, ascii_only: bool) -> str:
+    line = (" - " if ascii_only else " · ").join(parts)
+    more = "..." if ascii_only else "…"
+    width = max(width, 20)
+    return line if len(line) <= width else line[: width - len(more)] + more
 
 
 def left_text(seconds: float) -> str:
