@@ -75,6 +75,12 @@ def test_several_cases() -> None:
         "  best for   n = 1000: BLOCK = 64, VECTOR = false, 9 us, "
         "2.2 times as fast as the default (95 % interval 2.1 to 2.3)"
     )
+    kept = replace(SEVERAL.choices[0], configuration=DEFAULT.configuration)
+    assert "  best for   n = 1000: BLOCK = 128, VECTOR = false, 9 us, the default" in tuning_lines(
+        replace(SEVERAL, choices=(kept,))
+    )
+    few = replace(SEVERAL.winner, times=(replace(SEVERAL.winner.times[0], samples=5), SEVERAL.winner.times[1]))
+    assert "10 us (few samples)" in text(replace(SEVERAL, winner=few))
     unchanged = replace(SEVERAL, winner=SEVERAL.baseline or DEFAULT, choices=())
     assert "  n = 1000      20 us ± 1 %" in tuning_lines(unchanged)
 

@@ -3,9 +3,8 @@
 from collections.abc import Iterable
 from itertools import zip_longest
 
-from kernel_forge.domain.measurement import Measurement
+from kernel_forge.domain.measurement import FEWEST_FOR_INTERVAL, Measurement
 from kernel_forge.domain.outcome import Passed, Unavailable, Verdict
-from kernel_forge.domain.spec import Configuration, Sizes
 from kernel_forge.domain.tuning import Budget, CaseChoice, Contender, KernelTuning, Ratio, SearchProgress, TunedTrial
 from kernel_forge.views.sparkline import sparkline
 from kernel_forge.views.timing import duration, occupancy_text, time_text
@@ -25,7 +24,7 @@ def tuning_lines(tuning: KernelTuning, *, ascii_only: bool = False) -> list[str]
         lines.extend(_row("case", [pairs(tuning.cases[0]) or "the only one"]))
     else:
         lines.extend(_cases(tuning))
-    lines.extend(_row("best for", [_choice(choice) for choice in tuning.choices]))
+    lines.extend(_row("best for", [_choice(choice, tuning.baseline) for choice in tuning.choices]))
     lines.extend(_row("found", _found(tuning)))
     lines.extend(_row("verified", [_verified(tuning)]))
     lines.extend(_row("roofline", _roofline(tuning)))
@@ -173,26 +172,24 @@ def _cases(tuning: KernelTuning) -> list[str]:
     head = ["case", "winner" if base else "default", *(["default", "ratio"] if base else [])]
     rows = [head]
     for sizes, own, other in zip_longest(tuning.cases, tuning.winner.times, base):
-        rows.append([pairs(sizes), time_text(own), *_beside(own, other)])
+        rows.append([pairs(sizes), _short(own), *_beside(own, other)])
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return ["  " + "   ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)).rstrip() for row in rows]
 
 
 def _beside(own: Measurement, other: Measurement | None) -> list[str]:
-    return [] if other is None else [time_text(other), f"{other.seconds / own.seconds:.3g}"]
+    return [] if other is None else [_short(other), f"{other.seconds / own.seconds:.3g}"]
 
 
-def _choice(choice: CaseChoice) -> str:
+def _short(made: Measurement) -> str:
+    return time_text(made) if made.samples >= FEWEST_FOR_INTERVAL else f"{duration(made.seconds)} (few samples)"
+
+
+def _choice(choice: CaseChoice, baseline: Contender | None) -> str:
+    stays = baseline is not None and dict(baseline.configuration) == dict(choice.configuration)
     faster = "" if choice.speedup is None else f", {speedup_text(choice.speedup)}"
-    return f"{_at(choice.sizes)}: {_with(choice.configuration)}, {duration(choice.seconds)}{faster}"
-
-
-def _at(sizes: Sizes) -> str:
-    return pairs(sizes) or "the only case"
-
-
-def _with(configuration: Configuration) -> str:
-    return pairs(configuration) or "the default"
+    rest = ", the default" if stays else faster
+    return f"{pairs(choice.sizes)}: {pairs(choice.configuration)}, {duration(choice.seconds)}{rest}"
 
 
 def _verified(tuning: KernelTuning) -> str:
