@@ -236,7 +236,7 @@ def test_trust_is_given_later(fresh: Wire) -> None:
 
     assert titles() == ["not verified: this workspace is not trusted: nothing is compiled or run"]
     fresh.notify("kernelForge/trust", {"trusted": True})
-    assert titles() == ["not verified · Verify"]
+    assert titles() == ["not verified · Verify", "Autotune"]
 
 
 def test_wrong_initialization_options_are_named(fresh: Wire) -> None:

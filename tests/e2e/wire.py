@@ -20,7 +20,7 @@ SERVE = (sys.executable, "-m", "kernel_forge", "serve")
 class Wire:
     """One server process. ``received`` has every message from it; its standard error goes to ``log``.
 
-    ``answers`` has what to answer to the server's own requests, by method; the others get a result of null. Those of the
+    ``answers`` has what to answer to the server's own requests, by method; the others get null. Those of the
     method ``held`` are answered by :meth:`release`.
     """
 
