@@ -49,7 +49,7 @@ class Kernel:
 KERNELS = (
     Kernel("matmul", {"M": 2048, "N": 2048, "K": 1024}, ("N", "M"), (("TX", "WX"), ("TY", "WY"))),
     Kernel("convolution", {"height": 4096, "width": 4096}, ("width", "height"), (("TX", "WX"), ("TY", "WY"))),
-    Kernel("softmax", {"rows": 8192, "cols": 4096}, ("1", "rows"), ((), ("TY",))),
+    Kernel("softmax", {"rows": 4096, "cols": 4096}, ("1", "rows"), ((), ("TY",))),
 )
 
 
