@@ -44,6 +44,7 @@ def main() -> None:
             quiet=True,
         )
     seconds = time.perf_counter() - begin
+    results = [r for r in results if r is not None]  # where the time was up
     good = [r for r in results if isinstance(r.get("time"), int | float) and r["time"] < 1e15]
     best = min(good, key=lambda r: r["time"], default=None)
     made = {
