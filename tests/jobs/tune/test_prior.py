@@ -133,6 +133,19 @@ def test_what_cannot_be_launched_is_not_promising() -> None:
     assert {c["ITEMS"] for c, _ in first(spec)[1:]} == {2}
 
 
+def test_a_kernel_that_waits_for_memory_gains_nothing_from_many_results() -> None:
+    """One operation for eight bytes: full multiprocessors are as good as many results; not so right of the ridge."""
+    spec = scale(blocks=[32, 256], items=[1, 64])
+    space, sizes = space_of(spec), spec.cases[0]
+    many, full = (space.index_of({"BLOCK": b, "ITEMS": i}) for b, i in ((32, 64), (256, 1)))
+    share = {}
+    for intensity in (0.125, 100.0):
+        weights = Prospects.of(space, spec, sizes, A4000, np.arange(space.size), intensity).weights
+        share[intensity] = weights[full] / weights[many]
+    assert share[0.125] == pytest.approx(1.0, abs=0.05)
+    assert share[100.0] < 0.2
+
+
 def test_the_promising_ones_differ() -> None:
     """A and B do not matter, so that the most promising are sixteen alike: of those, corners are chosen."""
     spec = scale(more="A = [0, 1, 2, 3]\n// B = [0, 1, 2, 3]")

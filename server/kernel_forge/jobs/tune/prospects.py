@@ -91,7 +91,7 @@ class Prospects:
         if self.knows_gpu and self.shapes:
             shape = self.shapes[0]
             results = shape.results[row]
-            each = f", {results:g} results per thread" if results > 1 else ""
+            each = f", {results:.0f} results per thread" if results > 1 else ""
             parts.append(f"{shape.blocks[row]} blocks of {shape.threads[row]} threads{each}")
         parts += [
             f"{name}: {rule.reason}"
