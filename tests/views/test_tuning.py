@@ -6,7 +6,15 @@ import pytest
 
 from kernel_forge.domain.outcome import Unavailable
 from kernel_forge.domain.tuning import Budget, KernelTuning, SearchProgress, TunedTrial
-from kernel_forge.views.tuning import ended_text, failure_texts, joules_text, left_text, progress_lines, tuning_lines
+from kernel_forge.views.tuning import (
+    ended_text,
+    failure_texts,
+    joules_text,
+    left_text,
+    progress_line,
+    progress_lines,
+    tuning_lines,
+)
 from kernel_forge.views.words import EMULATION, caveat
 from tests.views.tunings import DEFAULT, EMULATED, FULL, GPU, PROGRESS, SEVERAL, TUNING, UNCHANGED, verdict_of, wrong
 
@@ -153,15 +161,19 @@ def test_failures_are_grouped_and_few() -> None:
 
 def test_progress() -> None:
     assert progress_lines(PROGRESS) == [
-        "42/100 tried · 3 failed · about 40 s left",
+        "42/100 tried, 3 failed · about 40 s left",
         "best 10 us, 2x the default · █▁ · BLOCK = 64",
     ]
+    assert progress_line(PROGRESS) == (
+        "42/100 tried, 3 failed · about 40 s left · best 10 us, 2x the default · █▁ · BLOCK = 64"
+    )
+    assert progress_line(PROGRESS, 30) == "42/100 tried, 3 failed · abou…"
     assert all(line.isascii() for line in progress_lines(PROGRESS, 30, ascii_only=True))
 
 
 def test_progress_while_little_is_known() -> None:
     begun = SearchProgress(1, 1, None, None, None, {}, (), None)
-    assert progress_lines(begun) == ["1 tried · 1 failed · no time yet"]
+    assert progress_lines(begun) == ["1 tried, 1 failed · no time yet"]
     assert progress_lines(replace(PROGRESS, baseline=None, remaining=None, failed=0)) == [
         "42/100 tried",
         "best 10 us · █▁ · BLOCK = 64",

@@ -165,7 +165,12 @@ def _add_tune_command(commands: "argparse._SubParsersAction[argparse.ArgumentPar
         description="Searches the values of the [tune] tables, verifies the best in full, and times it against the "
         "default. Interrupted once, it ends with the best so far; killed, the same command goes on.",
     )
-    _add_job_options(tune, device="auto", setting="fix a tunable: it is not searched")
+    _add_job_options(
+        tune,
+        device="auto",
+        setting="fix a tunable: it is not searched",
+        limited="seconds for the full verification of one configuration (--budget limits the search)",
+    )
     tune.add_argument(
         "--budget",
         action="append",
@@ -200,13 +205,18 @@ def _add_ledger_commands(commands: "argparse._SubParsersAction[argparse.Argument
         parser.add_argument("--json", action="store_true", help="print JSON (schema 1)")
 
 
-def _add_job_options(parser: argparse.ArgumentParser, device: str, setting: str = "value of a tunable") -> None:
+def _add_job_options(
+    parser: argparse.ArgumentParser,
+    device: str,
+    setting: str = "value of a tunable",
+    limited: str = "seconds for one kernel",
+) -> None:
     """What every command that runs kernels takes; ``device`` is the default one."""
     parser.add_argument("targets", nargs="+", metavar="FILE[:KERNEL]", help="a .cu file, one kernel of it, or a folder")
     parser.add_argument("--device", default=device, help=f"where to run (default {device}; see `kernel-forge devices`)")
     parser.add_argument("--seed", type=seed, help="repeat the inputs and orders that this seed gave")
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help=setting)
-    parser.add_argument("--time-limit", type=seconds, default=120.0, metavar="S", help="seconds for one kernel")
+    parser.add_argument("--time-limit", type=seconds, default=120.0, metavar="S", help=limited)
     parser.add_argument(
         "-I", dest="include", type=folder, action="append", default=[], metavar="DIR", help="folder for #include"
     )

@@ -94,23 +94,31 @@ def failure_texts(trials: Iterable[TunedTrial]) -> list[str]:
     return texts[:SHOWN_FAILURES] + ([f"{rest} more of other kinds"] if rest else [])
 
 
+def progress_line(search: SearchProgress, width: int = 120, *, ascii_only: bool = False) -> str:
+    """A search that runs, in at most ``width`` characters (but at least 20): how far it is, and its best."""
+    first, best = _progress(search, ascii_only=ascii_only)
+    return _fitted([*first, *best], width, ascii_only=ascii_only)
+
+
 def progress_lines(
     search: SearchProgress, width: int = 120, *, message: str = "", ascii_only: bool = False
 ) -> list[str]:
-    """A search that runs: how far it is, and, once there is one, its best, with the convergence that led there.
+    """The same in two lines; the first begins with the ``message``, the second is there once there is a time."""
+    (count, *rest), best = _progress(search, ascii_only=ascii_only)
+    lines = [[f"{message}: {count}" if message else count, *rest], *([best] if best else [])]
+    return [_fitted(parts, width, ascii_only=ascii_only) for parts in lines]
 
-    The first line begins with the ``message``. Each has at most ``width`` characters (but at least 20).
-    """
+
+def _progress(search: SearchProgress, *, ascii_only: bool) -> tuple[list[str], list[str]]:
+    """How far it is, and its best with the convergence that led there."""
     limit = "" if search.limit is None else f"/{search.limit:,}"
-    parts = [f"{message}: {search.trials:,}{limit} tried" if message else f"{search.trials:,}{limit} tried"]
-    parts += [f"{search.failed:,} failed"] if search.failed else []
+    parts = [f"{search.trials:,}{limit} tried" + (f", {search.failed:,} failed" if search.failed else "")]
     if search.best is None:
-        return [_fitted([*parts, "no time yet"], width, ascii_only=ascii_only)]
+        return [*parts, "no time yet"], []
     parts += [left_text(search.remaining)] if search.remaining is not None else []
     ratio = "" if search.baseline is None else f", {search.baseline / search.best:.3g}x the default"
     found = [f"best {duration(search.best)}{ratio}", sparkline(search.convergence, ascii_only=ascii_only)]
-    found += [pairs(search.configuration)] if search.configuration else []
-    return [_fitted(parts, width, ascii_only=ascii_only), _fitted(found, width, ascii_only=ascii_only)]
+    return parts, [*found, *([pairs(search.configuration)] if search.configuration else [])]
 
 
 def _fitted(parts: list[str], width: int, *, ascii_only: bool) -> str:
