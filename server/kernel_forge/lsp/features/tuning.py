@@ -196,7 +196,8 @@ async def _settle(server: KernelForgeServer, document: Document, kernel: str, ru
             else:
                 await _take(server, document, kernel, run, result)
         case JobCancelled():
-            document.tunings.paused[kernel] = Paused(run.tried, run.source.text)
+            if run.tried:
+                document.tunings.paused[kernel] = Paused(run.tried, run.source.text)
             if not server.is_closing:
                 server.tell(await _paused(server, document.path, kernel, run.tried))
         case JobFailed(kind="reference"):
