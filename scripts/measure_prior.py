@@ -1,4 +1,4 @@
-"""``scripts/bench prior SPACES``: what the prior of a search is worth on recorded spaces, replayed.
+"""``python scripts/measure_prior.py SPACES``: what the prior of a search is worth on recorded spaces, replayed.
 
 For every space: the mean optimum/found after some evaluations of the default sampler, alone and after ``--count``
 configurations of the prior; and the rank correlation of the prior's weights with the measured speed. Then, for kernels

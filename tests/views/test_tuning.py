@@ -6,7 +6,7 @@ import pytest
 
 from kernel_forge.domain.outcome import Unavailable
 from kernel_forge.domain.tuning import Budget, KernelTuning, SearchProgress, TunedTrial
-from kernel_forge.views.tuning import ended_text, failure_texts, joules_text, left_text, progress_line, tuning_lines
+from kernel_forge.views.tuning import ended_text, failure_texts, joules_text, left_text, progress_lines, tuning_lines
 from kernel_forge.views.words import EMULATION, caveat
 from tests.views.tunings import DEFAULT, EMULATED, FULL, GPU, PROGRESS, SEVERAL, TUNING, UNCHANGED, verdict_of, wrong
 
@@ -75,6 +75,12 @@ def test_several_cases() -> None:
         "  best for   n = 1000: BLOCK = 64, VECTOR = false, 9 us, "
         "2.2 times as fast as the default (95 % interval 2.1 to 2.3)"
     )
+    kept = replace(SEVERAL.choices[0], configuration=DEFAULT.configuration)
+    assert "  best for   n = 1000: BLOCK = 128, VECTOR = false, 9 us, the default" in tuning_lines(
+        replace(SEVERAL, choices=(kept,))
+    )
+    few = replace(SEVERAL.winner, times=(replace(SEVERAL.winner.times[0], samples=5), SEVERAL.winner.times[1]))
+    assert "10 us (few samples)" in text(replace(SEVERAL, winner=few))
     unchanged = replace(SEVERAL, winner=SEVERAL.baseline or DEFAULT, choices=())
     assert "  n = 1000      20 us ± 1 %" in tuning_lines(unchanged)
 
@@ -146,25 +152,30 @@ def test_failures_are_grouped_and_few() -> None:
 
 
 def test_progress() -> None:
-    assert progress_line(PROGRESS) == (
-        "42/100 tried, 3 failed · best 10 us, 2x the default · about 40 s left · █▁ · BLOCK = 64"
-    )
-    assert progress_line(PROGRESS, ascii_only=True).isascii()
+    assert progress_lines(PROGRESS) == [
+        "42/100 tried · 3 failed · about 40 s left",
+        "best 10 us, 2x the default · █▁ · BLOCK = 64",
+    ]
+    assert all(line.isascii() for line in progress_lines(PROGRESS, 30, ascii_only=True))
 
 
 def test_progress_while_little_is_known() -> None:
     begun = SearchProgress(1, 1, None, None, None, {}, (), None)
-    assert progress_line(begun) == "1 tried, 1 failed · no time yet"
-    assert progress_line(replace(PROGRESS, baseline=None, remaining=None, failed=0)) == (
-        "42/100 tried · best 10 us · █▁ · BLOCK = 64"
-    )
+    assert progress_lines(begun) == ["1 tried · 1 failed · no time yet"]
+    assert progress_lines(replace(PROGRESS, baseline=None, remaining=None, failed=0)) == [
+        "42/100 tried",
+        "best 10 us · █▁ · BLOCK = 64",
+    ]
 
 
-@pytest.mark.parametrize("width", [20, 50, 60, 70, 90])
-def test_progress_gives_way_to_a_narrow_terminal(width: int) -> None:
-    line = progress_line(PROGRESS, width)
-    assert "42/100 tried, 3 failed · best 10 us" in line
-    assert len(line) <= max(width, 52)
+@pytest.mark.parametrize(
+    ("width", "line"), [(44, "best 10 us, 2x the default · █▁ · BLOCK = 64"), (30, "best 10 us, 2x the default · …")]
+)
+def test_progress_fits_a_narrow_terminal(width: int, line: str) -> None:
+    lines = progress_lines(PROGRESS, width, message="a_kernel_of_some_length: searching")
+    assert lines[0].startswith("a_kernel_of_some")
+    assert lines[1] == line
+    assert all(len(text) <= width for text in lines)
 
 
 @pytest.mark.parametrize(

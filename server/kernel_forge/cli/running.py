@@ -18,7 +18,7 @@ from kernel_forge.jobs.client import JobCancelled, JobClient, JobEnd, JobFailed,
 from kernel_forge.jobs.recording import Recorder
 from kernel_forge.jobs.requests import FileReport, TimeReport, TimeRequest, TuneReport, TuneRequest, VerifyRequest
 from kernel_forge.ports import FindLedger
-from kernel_forge.views.tuning import progress_line
+from kernel_forge.views.tuning import progress_lines
 
 _BESIDE_TEXT = 28
 """Columns of the spinner, the bar and what is between."""
@@ -93,8 +93,8 @@ async def _run_all(
 def _step_text(step: event.Progress, console: Console) -> str:
     if step.search is None:
         return step.message
-    room = console.width - _BESIDE_TEXT - len(step.message)
-    return f"{step.message}: {progress_line(step.search, room, ascii_only=not can_show_blocks(console.encoding))}"
+    room, ascii_only = console.width - _BESIDE_TEXT, not can_show_blocks(console.encoding)
+    return "\n".join(progress_lines(step.search, room, message=step.message, ascii_only=ascii_only))
 
 
 def _interrupted(

@@ -48,6 +48,8 @@ _REGISTERS_PER_RESULT = 1.5
 _MOST_REGISTERS = 255
 _ALONE = 0.3
 """What a lone block loses: 1 / (1 + 0.3)."""
+_RIDGE = 20.0
+"""Operations per byte where the roofline bends, where its peaks are not known: 10 to 40 for float32 from Volta on."""
 _ONCE = 4.0
 """What a thread does once, in results: a thread of four results spends half of its time on them."""
 
@@ -93,30 +95,33 @@ def factors(shapes: LaunchShapes, gpu: GpuFacts, intensity: float | None = None)
     each = blocks / gpu.multiprocessors
     resident = np.minimum(resident, np.ceil(each))
     waves = each / resident
+    share = _share_of_roof(gpu, intensity)
     values = resident * threads * shapes.results**_RESULTS_IN_FLIGHT
     return {
         "fits": fits.astype(float),
         "lanes": threads / (np.ceil(threads / WARP) * WARP),
         "sectors": np.minimum(1.0, np.maximum(shapes.width, 1) / _SECTOR_VALUES) ** 0.5,
         "balance": waves / np.ceil(waves),
-        "latency": np.minimum(1.0, values / _values_needed(gpu)),
+        "latency": np.minimum(1.0, values / _values_needed(gpu, share)),
         "overlap": resident / (resident + _ALONE),
-        "reuse": (shapes.results / (shapes.results + _ONCE)) ** _share_of_roof(gpu, intensity),
+        "reuse": (shapes.results / (shapes.results + _ONCE)) ** share,
         "registers": np.minimum(1.0, _MOST_REGISTERS / registers) ** 2,
     }
 
 
-def _values_needed(gpu: GpuFacts) -> float:
-    """Values in flight on one multiprocessor that hide the latencies."""
+def _values_needed(gpu: GpuFacts, share: float) -> float:
+    """Values in flight on one multiprocessor that hide the latencies; pipelines count by the ``share`` of the roof."""
     bandwidth = gpu.bytes_per_second or 0.0
-    return max(_VALUES_FOR_PIPELINES, bandwidth * _MEMORY_LATENCY / gpu.multiprocessors / _BYTES_PER_VALUE)
+    needed = bandwidth * _MEMORY_LATENCY / gpu.multiprocessors / _BYTES_PER_VALUE
+    return max(1.0, share * _VALUES_FOR_PIPELINES, needed)
 
 
 def _share_of_roof(gpu: GpuFacts, intensity: float | None) -> float:
     """How far up the slope of the roofline a kernel of that intensity stands: 1 from the ridge on, or not known."""
-    if intensity is None or not gpu.bytes_per_second or not gpu.operations_per_second:
+    if intensity is None:
         return 1.0
-    return min(1.0, intensity * gpu.bytes_per_second / gpu.operations_per_second)
+    bandwidth, peak = gpu.bytes_per_second, gpu.operations_per_second
+    return min(1.0, intensity / (peak / bandwidth if peak and bandwidth else _RIDGE))
 
 
 def _resident_blocks(gpu: GpuFacts, threads: Ints, registers: Ints, shared: Ints) -> Floats:

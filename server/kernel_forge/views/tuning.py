@@ -3,9 +3,8 @@
 from collections.abc import Iterable
 from itertools import zip_longest
 
-from kernel_forge.domain.measurement import Measurement
+from kernel_forge.domain.measurement import FEWEST_FOR_INTERVAL, Measurement
 from kernel_forge.domain.outcome import Passed, Unavailable, Verdict
-from kernel_forge.domain.spec import Configuration, Sizes
 from kernel_forge.domain.tuning import Budget, CaseChoice, Contender, KernelTuning, Ratio, SearchProgress, TunedTrial
 from kernel_forge.views.sparkline import sparkline
 from kernel_forge.views.timing import duration, occupancy_text, time_text
@@ -25,7 +24,7 @@ def tuning_lines(tuning: KernelTuning, *, ascii_only: bool = False) -> list[str]
         lines.extend(_row("case", [pairs(tuning.cases[0]) or "the only one"]))
     else:
         lines.extend(_cases(tuning))
-    lines.extend(_row("best for", [_choice(choice) for choice in tuning.choices]))
+    lines.extend(_row("best for", [_choice(choice, tuning.baseline) for choice in tuning.choices]))
     lines.extend(_row("found", _found(tuning)))
     lines.extend(_row("verified", [_verified(tuning)]))
     lines.extend(_row("roofline", _roofline(tuning)))
@@ -95,23 +94,30 @@ def failure_texts(trials: Iterable[TunedTrial]) -> list[str]:
     return texts[:SHOWN_FAILURES] + ([f"{rest} more of other kinds"] if rest else [])
 
 
-def progress_line(search: SearchProgress, width: int = 120, *, ascii_only: bool = False) -> str:
-    """A search that runs, in at most ``width`` characters where that can be: the last parts give way first."""
+def progress_lines(
+    search: SearchProgress, width: int = 120, *, message: str = "", ascii_only: bool = False
+) -> list[str]:
+    """A search that runs: how far it is, and, once there is one, its best, with the convergence that led there.
+
+    The first line begins with the ``message``. Each has at most ``width`` characters (but at least 20).
+    """
     limit = "" if search.limit is None else f"/{search.limit:,}"
-    failed = f", {search.failed:,} failed" if search.failed else ""
-    parts = [f"{search.trials:,}{limit} tried{failed}"]
+    parts = [f"{message}: {search.trials:,}{limit} tried" if message else f"{search.trials:,}{limit} tried"]
+    parts += [f"{search.failed:,} failed"] if search.failed else []
     if search.best is None:
-        parts.append("no time yet")
-    else:
-        ratio = "" if search.baseline is None else f", {search.baseline / search.best:.3g}x the default"
-        parts.append(f"best {duration(search.best)}{ratio}")
+        return [_fitted([*parts, "no time yet"], width, ascii_only=ascii_only)]
     parts += [left_text(search.remaining)] if search.remaining is not None else []
-    parts += [sparkline(search.convergence, ascii_only=ascii_only)] if search.convergence else []
-    parts += [pairs(search.configuration)] if search.best is not None and search.configuration else []
-    dot = " - " if ascii_only else " · "
-    while len(parts) > 2 and len(dot.join(parts)) > width:
-        parts.pop()
-    return dot.join(parts)
+    ratio = "" if search.baseline is None else f", {search.baseline / search.best:.3g}x the default"
+    found = [f"best {duration(search.best)}{ratio}", sparkline(search.convergence, ascii_only=ascii_only)]
+    found += [pairs(search.configuration)] if search.configuration else []
+    return [_fitted(parts, width, ascii_only=ascii_only), _fitted(found, width, ascii_only=ascii_only)]
+
+
+def _fitted(parts: list[str], width: int, *, ascii_only: bool) -> str:
+    line = (" - " if ascii_only else " · ").join(parts)
+    more = "..." if ascii_only else "…"
+    width = max(width, 20)
+    return line if len(line) <= width else line[: width - len(more)] + more
 
 
 def left_text(seconds: float) -> str:
@@ -166,26 +172,24 @@ def _cases(tuning: KernelTuning) -> list[str]:
     head = ["case", "winner" if base else "default", *(["default", "ratio"] if base else [])]
     rows = [head]
     for sizes, own, other in zip_longest(tuning.cases, tuning.winner.times, base):
-        rows.append([pairs(sizes), time_text(own), *_beside(own, other)])
+        rows.append([pairs(sizes), _short(own), *_beside(own, other)])
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return ["  " + "   ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)).rstrip() for row in rows]
 
 
 def _beside(own: Measurement, other: Measurement | None) -> list[str]:
-    return [] if other is None else [time_text(other), f"{other.seconds / own.seconds:.3g}"]
+    return [] if other is None else [_short(other), f"{other.seconds / own.seconds:.3g}"]
 
 
-def _choice(choice: CaseChoice) -> str:
+def _short(made: Measurement) -> str:
+    return time_text(made) if made.samples >= FEWEST_FOR_INTERVAL else f"{duration(made.seconds)} (few samples)"
+
+
+def _choice(choice: CaseChoice, baseline: Contender | None) -> str:
+    stays = baseline is not None and dict(baseline.configuration) == dict(choice.configuration)
     faster = "" if choice.speedup is None else f", {speedup_text(choice.speedup)}"
-    return f"{_at(choice.sizes)}: {_with(choice.configuration)}, {duration(choice.seconds)}{faster}"
-
-
-def _at(sizes: Sizes) -> str:
-    return pairs(sizes) or "the only case"
-
-
-def _with(configuration: Configuration) -> str:
-    return pairs(configuration) or "the default"
+    rest = ", the default" if stays else faster
+    return f"{pairs(choice.sizes)}: {pairs(choice.configuration)}, {duration(choice.seconds)}{rest}"
 
 
 def _verified(tuning: KernelTuning) -> str:

@@ -25,7 +25,7 @@ def executor(device: PlayedDevice, group: int = 4) -> LocalExecutor:
     (spec,) = read_specs(source, None).specs
     gate = Gate(spec, device, seed=1, deadline=time.monotonic() + 60)
     bench = Workbench(spec, source, device, CompileOptions(), None, gate)
-    return LocalExecutor(bench, ({"n": 4096},), {"n": 1000}, TimingPlan(outputs=False), group=group)
+    return LocalExecutor(bench, ({"n": 4096},), {"n": 1000}, TimingPlan(outputs=False), group=group, width=8)
 
 
 def test_a_fault_in_a_group_costs_the_others_nothing() -> None:

@@ -21,7 +21,7 @@ from kernel_forge.jobs.requests import TuneRequest
 from kernel_forge.jobs.tune.cases import affordable_case, gate_case
 from kernel_forge.jobs.tune.executor import DeviceGone
 from kernel_forge.jobs.tune.finals import Judge, Timing, choices, finalists, time_again, winner
-from kernel_forge.jobs.tune.local import GATE_LIMIT, LocalExecutor
+from kernel_forge.jobs.tune.local import GATE_LIMIT, LocalExecutor, suitable_width
 from kernel_forge.jobs.tune.prior import Suggestion, first_configurations, remembered
 from kernel_forge.jobs.tune.record import SearchRecord, open_record
 from kernel_forge.jobs.tune.searching import Searching
@@ -203,7 +203,9 @@ class KernelTuner:
         """The search after its end, and why it ended."""
         sampler = SAMPLERS[self.request.sampler](space, record.seed)
         first = self._suggestions(space, record.seed)
-        executor = LocalExecutor(bench, self.cases, gate, TRIAL_PLAN, group=1 if self.is_emulated else GROUP)
+        group = 1 if self.is_emulated else GROUP
+        width = suitable_width(group, learns=sampler.learns)
+        executor = LocalExecutor(bench, self.cases, gate, TRIAL_PLAN, group=group, width=width)
         searching = Searching(
             self.spec.kernel,
             Search(space, sampler, first=[configuration for configuration, _ in first]),

@@ -40,7 +40,9 @@ def first_configurations(
     arithmetic intensity in operations per byte, where it is known.
     """
     found: dict[int, str] = {}
-    for configuration, reason in [(spec.default_configuration, "the default of the source"), *remembered]:
+    fixed = {p.name: p.values[0] for p in space.parameters if len(p.values) == 1}
+    default = _numbers({**spec.default_configuration, **fixed})
+    for configuration, reason in [(default, "the default of the source"), *remembered]:
         index = space.index_of(configuration)
         if index is not None:
             found.setdefault(index, reason)
@@ -101,7 +103,7 @@ def _first_case(cases: object) -> Mapping[str, float]:
 
 
 def _in_words(case: Mapping[str, float]) -> str:
-    return ", ".join(f"{name} = {value:g}" for name, value in case.items()) or "other sizes"
+    return ", ".join(f"{name} = {value}" for name, value in case.items()) or "other sizes"
 
 
 def _distance(case: Mapping[str, float], sizes: Sizes) -> float:

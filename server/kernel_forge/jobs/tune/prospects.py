@@ -56,14 +56,15 @@ class Prospects:
         scope = _Scope.of(spec, sizes, columns, len(indices))
         shapes = tuple(_shape(spec, launch, scope) for launch in spec.launches)
         scores = tuple(_scores(space, spec, columns, gpu))
-        weights = np.ones(len(indices))
-        if gpu is not None:
-            # Several launches: none may be bad.
-            promises = [np.where(s.blocks > 0, promise(s, gpu, intensity), LEAST) for s in shapes]
+        weights, fits = np.ones(len(indices)), np.ones(len(indices), bool)
+        if gpu is not None and shapes:
+            promises = np.array([promise(s, gpu, intensity) for s in shapes])
+            fits = np.all(promises > LEAST, axis=0)
             weights = np.exp(np.mean(np.log(promises), axis=0))
         for _, _, column in scores:
             weights = weights * column
-        return Prospects(indices, np.maximum(weights, LEAST), shapes, scores, gpu is not None)
+        weights = np.where(fits, np.maximum(weights, LEAST), LEAST)
+        return Prospects(indices, weights, shapes, scores, gpu is not None)
 
     def choose(self, space: SearchSpace, count: int, exclude: set[int]) -> list[int]:
         """Rows of up to ``count`` promising configurations: the best, then those of the best that differ most."""
@@ -90,7 +91,7 @@ class Prospects:
         if self.knows_gpu and self.shapes:
             shape = self.shapes[0]
             results = shape.results[row]
-            each = f", {results:g} results per thread" if results > 1 else ""
+            each = f", {results:.0f} results per thread" if results > 1 else ""
             parts.append(f"{shape.blocks[row]} blocks of {shape.threads[row]} threads{each}")
         parts += [
             f"{name}: {rule.reason}"

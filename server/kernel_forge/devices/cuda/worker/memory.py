@@ -109,7 +109,7 @@ def fill_from(held: Memory, seed: int) -> None:
     if buffer.data is not None or buffer.nbytes <= _CHUNK:
         held.fill(buffer.initial(seed))
         return
-    cuda.memcpy_htod(held.address, poison(buffer.dtype, _CHUNK // buffer.dtype.itemsize, seed))
+    cuda.memcpy_htod(held.address, poison(buffer.dtype, _CHUNK // buffer.dtype.itemsize, seed).view(np.uint8))
     filled = _CHUNK
     while filled < buffer.nbytes:
         more = min(filled, buffer.nbytes - filled)
