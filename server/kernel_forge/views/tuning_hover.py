@@ -5,10 +5,11 @@ from kernel_forge.domain.outcome import Passed, Unavailable, Verdict
 from kernel_forge.domain.tuning import Contender, KernelTuning, SearchProgress
 from kernel_forge.views.sparkline import sparkline
 from kernel_forge.views.timing import duration, occupancy_text, time_text
-from kernel_forge.views.tuning import joules_text, progress_line, search_text, space_text, speedup_text
+from kernel_forge.views.tuning import joules_text, progress_lines, search_text, space_text, speedup_text
 from kernel_forge.views.words import caveat, pairs, problem, sentence
 
 SHOWN_REJECTED = 3
+WIDTH = 200
 
 
 def running_title(message: str, search: SearchProgress | None) -> str:
@@ -23,7 +24,12 @@ def running_title(message: str, search: SearchProgress | None) -> str:
 
 def running_text(message: str, search: SearchProgress | None) -> str:
     """A run in progress, as Markdown."""
-    return f"_Tuning: {message}…_" if search is None else f"_Tuning:_ {progress_line(search)}"
+    return f"_Tuning: {message}…_" if search is None else f"_Tuning:_ {search_line(search)}"
+
+
+def search_line(search: SearchProgress) -> str:
+    """How far a search is, its best so far and the convergence that led there, in one line."""
+    return " · ".join(progress_lines(search, WIDTH))
 
 
 def tuned_title(result: KernelTuning | Verdict, *, stale: bool, applied: bool) -> str:

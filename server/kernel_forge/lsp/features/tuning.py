@@ -24,8 +24,7 @@ from kernel_forge.lsp.progress import ProgressBar
 from kernel_forge.lsp.server import KernelForgeServer
 from kernel_forge.lsp.tuned import Paused, TuningRun, tuned
 from kernel_forge.ports import Ledger
-from kernel_forge.views.tuning import progress_line
-from kernel_forge.views.tuning_hover import tuned_title
+from kernel_forge.views.tuning_hover import search_line, tuned_title
 from kernel_forge.views.words import problem, sentence
 
 log = logging.getLogger(__name__)
@@ -176,7 +175,7 @@ def _reporter(server: KernelForgeServer, run: TuningRun, bar: ProgressBar) -> Ca
     def report(step: Progress) -> None:
         nonlocal refreshed
         run.take(step)
-        line = run.message if step.search is None else progress_line(step.search)
+        line = run.message if step.search is None else search_line(step.search)
         # What comes after the search counts its own steps, and a bar must not go back.
         bar.report(line, step.done, step.total if step.search is not None else 0)
         if time.monotonic() - refreshed >= LENS_SECONDS:
@@ -196,7 +195,8 @@ async def _settle(server: KernelForgeServer, document: Document, kernel: str, ru
             else:
                 await _take(server, document, kernel, run, result)
         case JobCancelled():
-            document.tunings.paused[kernel] = Paused(run.tried, run.source.text)
+            if run.tried:
+                document.tunings.paused[kernel] = Paused(run.tried, run.source.text)
             if not server.is_closing:
                 server.tell(await _paused(server, document.path, kernel, run.tried))
         case JobFailed(kind="reference"):
