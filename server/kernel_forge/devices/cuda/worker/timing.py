@@ -9,6 +9,11 @@ written are restored before each sample, outside the timed interval.
 
 The samples of all trials are taken in rounds, in random order within a round, so that a clock that drifts hits all
 alike. A measurement ends when the 95 % interval of every median is narrow enough, or the budget is used up.
+
+A *brief* plan (see :class:`~kernel_forge.domain.measurement.TimingPlan`) tells many configurations apart at a fraction
+of the cost: the clocks are brought up once, before the trials, each is warmed up with two samples in place of twenty,
+and one whose interval is narrow drops out of the rounds. Trials that need no outputs share equal buffers
+(:mod:`.buffer_sets`), so that a group of configurations of one kernel takes the memory and the filling of one.
 """
 
 import contextlib
