@@ -4,6 +4,7 @@ Subclass :class:`DeviceSuite` with a ``device`` fixture.
 """
 
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from kernel_forge.domain.launch import (
     Watch,
     poison,
 )
+from kernel_forge.domain.measurement import EARLY_SAMPLES, Measurement, Timed, TimingPlan, Timings
 from kernel_forge.domain.outcome import (
     BarrierDivergence,
     CompileFailed,
@@ -32,7 +34,7 @@ from kernel_forge.domain.outcome import (
     TimedOut,
     Unavailable,
 )
-from kernel_forge.ports import Artifact, Device
+from kernel_forge.ports import Artifact, Device, Trial
 
 F32, I32 = DType.FLOAT32, DType.INT32
 PATH = "/tests/suite.cu"
@@ -278,6 +280,47 @@ class DeviceSuite:
             outcomes = list(pool.map(lambda _: run(device, text), range(8)))
         assert all(isinstance(o, Ran) and o.contents["y"][3] == 4.0 for o in outcomes)
         assert compiled(device, text).from_cache
+
+    def test_a_hopeless_trial_is_timed_in_haste(self, device: Device) -> None:
+        """The loop of the second trial is 2000 times as long, so that it is slower on any device."""
+        text = (
+            "__global__ void k(float* y, int rounds) {\n"
+            "  float v = y[threadIdx.x];\n"
+            "  for (int i = 0; i < rounds; ++i) v = v * 0.5f + 1.0f;\n"
+            "  y[threadIdx.x] = v; }\n"
+        )
+        made = compiled(device, text)
+        y = np.zeros(32, np.float32)
+
+        def trial(rounds: int) -> Trial:
+            launches = (launch("k", ref("y"), Scalar(I32, rounds)),)
+            return Trial(made, RunRequest((Buffer("y", F32, 128, y),), launches, time_limit=5.0))
+
+        def timed(plan: TimingPlan) -> list[Measurement]:
+            timings = device.time([trial(100), trial(200_000)], plan)
+            assert isinstance(timings, Timings), timings
+            assert all(isinstance(r, Timed) for r in timings.results), timings
+            return [r.measurement for r in timings.results if isinstance(r, Timed)]
+
+        plan = TimingPlan(budget=1.0, interval=0.5, min_samples=6, outputs=False)
+        fast, slow = timed(plan)
+        assert not fast.early and not slow.early
+        limit = (fast.seconds * slow.seconds) ** 0.5
+        fast, slow = timed(replace(plan, hopeless=limit))
+        assert (fast.early, slow.early) == (False, True)
+        assert slow.samples <= EARLY_SAMPLES and slow.seconds > limit
+        assert fast.samples >= 6 and fast.seconds < limit
+
+    def test_energy_or_the_reason_why_there_is_none(self, device: Device) -> None:
+        y = np.zeros(1 << 12, np.float32)
+        made = compiled(device, "__global__ void k(float* y) { y[threadIdx.x] = 1.0f; }")
+        request = RunRequest((Buffer("y", F32, y.nbytes, y),), (launch("k", ref("y")),))
+        timings = device.time([Trial(made, request)], TimingPlan(budget=0.1, outputs=False, energy=True))
+        assert isinstance(timings, Timings) and isinstance(timings.results[0], Timed), timings
+        assert (timings.results[0].joules is None) == (timings.no_energy is not None)
+        timings = device.time([Trial(made, request)], TimingPlan(budget=0.1, outputs=False))
+        assert isinstance(timings, Timings) and isinstance(timings.results[0], Timed), timings
+        assert timings.results[0].joules is None and timings.no_energy is None
 
     def test_a_header_that_only_a_macro_names_is_read_each_time(self, device: Device, tmp_path: Path) -> None:
         text = '#define H "factor.h"\n#include H\n' + body("if (i < n) y[i] = FACTOR * x[i];")

@@ -72,6 +72,9 @@ def untroubled(wire: Wire, shown: int) -> None:
         ("workspace/executeCommand", {"command": "kernelForge.verify", "arguments": [5]}),
         ("workspace/executeCommand", {"command": "kernelForge.verify", "arguments": [URI, {}]}),
         ("workspace/executeCommand", {"command": "kernelForge.cancel", "arguments": [[URI]]}),
+        ("workspace/executeCommand", {"command": "kernelForge.autotune", "arguments": [URI, 5]}),
+        ("workspace/executeCommand", {"command": "kernelForge.autotune.finish", "arguments": [5]}),
+        ("workspace/executeCommand", {"command": "kernelForge.autotune.pause", "arguments": [{}]}),
         ("workspace/executeCommand", {"command": "no.such.command", "arguments": []}),
     ],
 )
@@ -233,7 +236,7 @@ def test_trust_is_given_later(fresh: Wire) -> None:
 
     assert titles() == ["not verified: this workspace is not trusted: nothing is compiled or run"]
     fresh.notify("kernelForge/trust", {"trusted": True})
-    assert titles() == ["not verified · Verify"]
+    assert titles() == ["not verified · Verify", "Autotune"]
 
 
 def test_wrong_initialization_options_are_named(fresh: Wire) -> None:

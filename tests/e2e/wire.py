@@ -7,27 +7,34 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 Json = dict[str, Any]
 
 
+SERVE = (sys.executable, "-m", "kernel_forge", "serve")
+
+
 class Wire:
     """One server process. ``received`` has every message from it; its standard error goes to ``log``.
 
-    ``answers`` has what to answer to the server's own requests, by method; the others get a result of null.
+    ``answers`` has what to answer to the server's own requests, by method; the others get null. Those of the
+    method ``held`` are answered by :meth:`release`.
     """
 
-    def __init__(self, log: Path) -> None:
+    def __init__(self, log: Path, command: Sequence[str] = SERVE) -> None:
         self.received: list[Json] = []
         self.answers: dict[str, Json] = {}
+        self.held: str | None = None
+        self._held: list[Json] = []
         self._log = log
         self._answers: queue.Queue[Json | None] = queue.Queue()
         self._ids = 0
         with log.open("wb") as stderr:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "kernel_forge", "serve"],
+                command,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=stderr,
@@ -59,10 +66,21 @@ class Wire:
             self.received.append(message)
             if "method" not in message:
                 self._answers.put(message)
+            elif "id" in message and message["method"] == self.held:
+                self._held.append(message)
             elif "id" in message:
-                answer = self.answers.get(message["method"], {"result": None})
-                self.send({"jsonrpc": "2.0", "id": message["id"], **answer})
+                self._answer(message)
         self._answers.put(None)
+
+    def _answer(self, message: Json) -> None:
+        answer = self.answers.get(message["method"], {"result": None})
+        self.send({"jsonrpc": "2.0", "id": message["id"], **answer})
+
+    def release(self) -> None:
+        """Answer what was held, in the order in which it came; nothing is held any more."""
+        self.held = None
+        while self._held:
+            self._answer(self._held.pop(0))
 
     def send(self, message: object) -> None:
         """Any JSON value, or bytes as the body of a message."""

@@ -180,3 +180,13 @@ def test_fields_of_another_type(tmp_path: Path, field: str) -> None:
     tamper(ledger.file, lambda c: c.execute("UPDATE entries SET content = json_set(content, ?, 1.5)", (place,)))
     with pytest.raises(LedgerUnavailable, match="none of ours"):
         ledger.entries(Selection())
+
+
+def test_a_ledger_that_is_just_being_made_is_empty(tmp_path: Path) -> None:
+    """SQLite makes the file before the transaction with the table is in it."""
+    ledger = SqliteLedger(tmp_path.resolve())
+    ledger.file.parent.mkdir()
+    ledger.file.touch()
+    assert ledger.entries(Selection()) == ()
+    assert ledger.audit().is_sound
+    assert ledger.append(record(1)).number == 1

@@ -51,3 +51,23 @@ def test_names_that_no_file_or_macro_can_have_are_refused() -> None:
     raw = {"includeDirs": ["/a\0b"], "defines": {"A": {"deep": 1}}}
     assert read_settings(raw, Settings())[0] == Settings()
     assert read_settings({"includeDirs": ["\ud800"], "defines": {"A": "\0"}}, Settings())[0] == Settings()
+
+
+def test_the_budget_of_autotune() -> None:
+    raw = {"tuneTrials": 5, "tuneSeconds": 2, "tuneSampler": "random", "tuningHints": False}
+    expected = Settings(tune_trials=5, tune_seconds=2.0, tune_sampler="random", tuning_hints=False)
+    assert read_settings(raw, Settings()) == (expected, ())
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        *({"tuneTrials": value} for value in (0, -1, 1.5, True, "5", 10**7, None)),
+        *({"tuneSeconds": value} for value in (0, math.nan, True, 86401, None)),
+        *({"tuneSampler": value} for value in ("", 5, None)),
+        {"tuningHints": 1},
+    ],
+)
+def test_what_is_no_budget_keeps_its_old_value_and_is_named(raw: dict[str, object]) -> None:
+    settings, problems = read_settings(raw, Settings())
+    assert settings == Settings() and len(problems) == 1 and problems[0].startswith(f"kernelForge.{next(iter(raw))}: ")

@@ -108,6 +108,13 @@ def test_a_byte_order_mark_moves_nothing() -> None:
     assert read("\ufeffa = 1").range_of(("a",)) == Range(Position(0, 5), Position(0, 6))
 
 
+def test_a_comment_behind_a_value_is_not_the_value() -> None:
+    text = "a = [1, 2] # three\nb = { c = 4 } # five"
+    document = read(text)
+    places = {path: at(text, place) for path, place in document.values.items()}
+    assert places == {("a",): "[1, 2]", ("a", 0): "1", ("a", 1): "2", ("b",): "{ c = 4 }", ("b", "c"): "4"}
+
+
 def test_carriage_returns() -> None:
     text = "a = 1\r\n[t]\r\nb = 22\r\n"
     assert at(text, read(text).range_of(("t", "b"))) == "22"

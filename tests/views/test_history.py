@@ -104,3 +104,46 @@ def test_an_audit_in_words() -> None:
     assert audit_lines(bad, "/l", anchored=True)[0] == "✗ /l: entry 2 is missing: entry 3 comes next"
     altered = replace(sound, altered=("the triggers are gone",))
     assert audit_lines(altered, "/l", anchored=True) == ["✗ /l: the triggers are gone"]
+
+
+TUNE = replace(ENTRY, record=replace(RECORD, kind=Kind.TUNE, outcome={"type": "Begun"}, configuration={}))
+
+
+def end_of(outcome: dict[str, Json], **more: object) -> Entry:
+    shared = {"kind": Kind.TUNE_END, "subject": None, "platform": None, "run": 12, "outcome": outcome}
+    return replace(ENTRY, number=15, record=replace(RECORD, **{**shared, **more}))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("end", "words"),
+    [
+        (None, "? unfinished (emulated)"),
+        (
+            end_of({"type": "Tuned", "improved": True}, measurement=TIME, details={"speedup": {"value": 1.5}}),
+            "✓ tuned, 1.5 times as fast, 12.5 us ± 1.2 % (emulated: measured on NVIDIA H200)  BLOCK=64",
+        ),
+        (end_of({"type": "Tuned", "improved": True}, measurement=TIME), "✓ tuned, 12.5 us"),
+        (end_of({"type": "Tuned", "improved": False}, measurement=TIME), "✓ default stays, 12.5 us"),
+        (end_of({"type": "MemoryFault", "kind": "guard-band"}), "✗ memory fault: guard-band (emulated)"),
+        (end_of({"type": "Unavailable", "reason": "no GPU"}), "? not verified: no GPU (emulated)"),
+    ],
+)
+def test_a_search_says_how_it_ended(end: Entry | None, words: str) -> None:
+    text = entry_line(TUNE, end=end)
+    assert f"tune      src/k.cu:k  {words}" in text
+    assert words.partition("  ")[0] in entry_lines(TUNE, "/l", end)[1]
+
+
+@pytest.mark.parametrize(
+    ("outcome", "seconds", "words"),
+    [
+        ({"type": "Timed"}, [1.25e-5], "✓ 12.5 us (emulated)"),
+        ({"type": "Timed"}, [1.25e-5, 2e-3], "✓ 12.5 us, 2 ms (emulated)"),
+        ({"type": "Timed"}, ["x"], "✓ ? (emulated)"),
+        ({"type": "Failed", "message": "does not compile: too many registers"}, None, "✗ does not compile: too many"),
+        ({"type": "Failed"}, None, "✗ failed (emulated)"),
+    ],
+)
+def test_a_trial_has_its_times_or_its_reason(outcome: dict[str, Json], seconds: Json, words: str) -> None:
+    shared = {"kind": Kind.TRIAL, "subject": None, "platform": None, "run": 12, "details": {"seconds": seconds}}
+    assert words in line(**shared, outcome=outcome)

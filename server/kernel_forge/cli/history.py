@@ -35,7 +35,7 @@ def history_command(options: argparse.Namespace, ledger_of: LedgerOf) -> int:
         if options.json:
             _print_json(ledger, entries)
         elif entries:
-            print("\n".join(entry_line(entry) for entry in entries))
+            print("\n".join(entry_line(entry, end=_end_of(entry, ledger)) for entry in entries))
         else:
             print(f"no runs{'' if what is None else f' of {what}'} in {ledger.place}")
     return 0
@@ -51,8 +51,17 @@ def _show_one(number: int, ledger: Ledger, *, as_json: bool) -> int:
         if as_json:
             _print_json(ledger, (entry, *parts))
         else:
-            print("\n".join((*entry_lines(entry, ledger.place), *(entry_line(part, entry) for part in parts))))
+            lines = entry_lines(entry, ledger.place, _end_of(entry, ledger))
+            print("\n".join((*lines, *(entry_line(part, entry) for part in parts))))
     return 0
+
+
+def _end_of(entry: Entry, ledger: Ledger) -> Entry | None:
+    """How a search ended; None for all else, and for one that has not."""
+    if entry.record.kind is not Kind.TUNE:
+        return None
+    found = ledger.entries(Selection(run=entry.number, kinds=(Kind.TUNE_END,), limit=1))
+    return found[0] if found else None
 
 
 def _print_json(ledger: Ledger, entries: tuple[Entry, ...]) -> None:

@@ -76,6 +76,10 @@ def _dispatch(options: argparse.Namespace, adapters: Adapters) -> int:
             from kernel_forge.cli.time import time_command
 
             return time_command(options, adapters.find_ledger)
+        case "tune":
+            from kernel_forge.cli.tune import tune_command
+
+            return tune_command(options, adapters.find_ledger)
         case "devices":
             from kernel_forge.cli.devices import devices_command
 
@@ -115,7 +119,7 @@ def _address(text: str) -> tuple[str, int]:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="kernel-forge",
-        description="Verify CUDA kernels against their spec.",
+        description="Verify and tune CUDA kernels against their spec.",
         epilog="kernel-forge worker --gpu N serves a GPU of this machine on standard input and output: name such a "
         "command in the configuration to reach it from elsewhere (README, A GPU).",
     )
@@ -133,6 +137,7 @@ def _parser() -> argparse.ArgumentParser:
     time.add_argument("--budget", type=seconds, default=2.0, metavar="S", help="seconds of measuring for one kernel")
     time.add_argument("--profile", action="store_true", help="hardware counters as well, where ncu may read them")
     time.add_argument("--warm", action="store_true", help="let the caches keep the data from one execution to the next")
+    _add_tune_command(commands)
     devices = commands.add_parser("devices", help="where kernels can run, and why not")
     devices.add_argument("--json", action="store_true", help="print JSON")
     simulate = commands.add_parser("simulate", help="search a recorded space (a Kernel Tuner cache file, T4 results)")
@@ -153,6 +158,36 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+def _add_tune_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    tune = commands.add_parser(
+        "tune",
+        help="search the tunable parameters of the kernels of a file",
+        description="Searches the values of the [tune] tables, verifies the best in full, and times it against the "
+        "default. Interrupted once, it ends with the best so far; killed, the same command goes on.",
+    )
+    _add_job_options(tune, device="auto", setting="fix a tunable: it is not searched")
+    tune.add_argument(
+        "--budget",
+        action="append",
+        default=[],
+        metavar="B",
+        help="when the search ends: 200 (trials), 90s, 5m or 1h (time), patience=30 (trials without a new best). Given "
+        "several times, whatever comes first; what is not named is no limit. Without it: 100 trials or 60s",
+    )
+    tune.add_argument("--sampler", default="portfolio", metavar="NAME", help="what searches (default: portfolio)")
+    tune.add_argument("--size", action="append", default=[], metavar="NAME=VALUE", help="instead of the first case's")
+    tune.add_argument(
+        "--case", action="append", default=[], metavar="n=1024,m=64", help="sizes to tune for; several at once"
+    )
+    tune.add_argument("--all-cases", action="store_true", help="tune for all cases of the spec at once")
+    tune.add_argument(
+        "--apply", action="store_true", help="write the winner into the file, where it is faster for sure"
+    )
+    tune.add_argument("--selector", metavar="FILE.h", help="write C++ that chooses by size, where cases are several")
+    tune.add_argument("--fresh", action="store_true", help="begin anew, although an unfinished search is recorded")
+    tune.add_argument("--energy", action="store_true", help="measure the energy of the finalists, where the GPU can")
+
+
 def _add_ledger_commands(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     history = commands.add_parser("history", help="the runs that were recorded, the newest first")
     history.add_argument("what", nargs="?", metavar="FILE[:KERNEL] | RUN", help="of these only; or one run in full")
@@ -165,12 +200,12 @@ def _add_ledger_commands(commands: "argparse._SubParsersAction[argparse.Argument
         parser.add_argument("--json", action="store_true", help="print JSON (schema 1)")
 
 
-def _add_job_options(parser: argparse.ArgumentParser, device: str) -> None:
+def _add_job_options(parser: argparse.ArgumentParser, device: str, setting: str = "value of a tunable") -> None:
     """What every command that runs kernels takes; ``device`` is the default one."""
     parser.add_argument("targets", nargs="+", metavar="FILE[:KERNEL]", help="a .cu file, one kernel of it, or a folder")
     parser.add_argument("--device", default=device, help=f"where to run (default {device}; see `kernel-forge devices`)")
     parser.add_argument("--seed", type=seed, help="repeat the inputs and orders that this seed gave")
-    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="value of a tunable")
+    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help=setting)
     parser.add_argument("--time-limit", type=seconds, default=120.0, metavar="S", help="seconds for one kernel")
     parser.add_argument(
         "-I", dest="include", type=folder, action="append", default=[], metavar="DIR", help="folder for #include"

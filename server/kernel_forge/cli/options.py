@@ -4,14 +4,21 @@ import argparse
 import difflib
 import math
 import os
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from kernel_forge.domain.errors import ExpressionError, UsageError
 from kernel_forge.domain.expression import Expression, Number
 from kernel_forge.domain.spec import Tunable
+from kernel_forge.domain.tuning import Budget
 
 MAX_SECONDS = 86400.0
+MAX_COUNT = 1_000_000
+BUDGET_FORMS = "write 200 (trials), 90s, 5m or 1h (time), or patience=30 (trials without a new best)"
+_BUDGET = re.compile(
+    r"(?P<trials>\d+)|(?P<seconds>\d+(?:\.\d+)?|\.\d+)(?P<unit>[smh])|patience=(?P<patience>\d+)", re.ASCII
+)
 
 
 def seed(text: str) -> int:
@@ -31,8 +38,8 @@ def count(text: str) -> int:
         value = int(text)
     except ValueError:
         value = 0
-    if not 1 <= value <= 1_000_000:
-        raise argparse.ArgumentTypeError(f"{text!r} is no integer from 1 to 1000000")
+    if not 1 <= value <= MAX_COUNT:
+        raise argparse.ArgumentTypeError(f"{text!r} is no integer from 1 to {MAX_COUNT}")
     return value
 
 
@@ -97,7 +104,7 @@ def _setting(text: str, option: str = "--set", example: str = "BLOCK=128") -> tu
     return name, number
 
 
-def sizes(texts: Sequence[str]) -> dict[str, int]:
+def sizes(texts: Sequence[str], option: str = "--size", example: str = "n=1048576") -> dict[str, int]:
     """``NAME=VALUE`` texts as sizes.
 
     Raises:
@@ -105,11 +112,70 @@ def sizes(texts: Sequence[str]) -> dict[str, int]:
     """
     found = {}
     for text in texts:
-        name, value = _setting(text, "--size", "n=1048576")
+        name, value = _setting(text, option, example)
         if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-            raise UsageError(f"--size {text}: a size is an integer from 0")
+            raise UsageError(f"{option} {text}: a size is an integer from 0")
         found[name] = value
     return found
+
+
+def cases(texts: Sequence[str], common: Mapping[str, int]) -> tuple[dict[str, int], ...]:
+    """``n=1024,m=64`` texts as sizes to tune for, each with the ``common`` ones; those alone where there are no texts.
+
+    Raises:
+        UsageError: malformed, a size twice in one case, or the same case twice.
+    """
+    found: list[dict[str, int]] = []
+    for text in texts:
+        parts = [part.strip() for part in text.split(",")]
+        own = sizes(parts, "--case", "n=1024,m=64")
+        if len(own) != len(parts):
+            raise UsageError(f"--case {text}: a size is named twice")
+        case = {**common, **own}
+        if case in found:
+            raise UsageError(f"--case {text}: that case is named twice")
+        found.append(case)
+    return tuple(found) if found else ((dict(common),) if common else ())
+
+
+def budget(texts: Sequence[str]) -> Budget:
+    """When a search ends. Without a text the default, :class:`Budget`; else the limits named, and no others.
+
+    Raises:
+        UsageError: malformed, out of range, or one kind of limit twice.
+    """
+    if not texts:
+        return Budget()
+    limits: dict[str, float] = {}
+    for text in texts:
+        match = _BUDGET.fullmatch(text)
+        if match is None:
+            raise UsageError(f"--budget {text}: {BUDGET_FORMS}")
+        kind = next(k for k in ("patience", "seconds", "trials") if match[k])
+        value = float(match[kind]) * {"m": 60, "h": 3600}.get(match["unit"], 1)
+        most = MAX_SECONDS if kind == "seconds" else MAX_COUNT
+        if not 0 < value <= most:
+            raise UsageError(f"--budget {text}: above 0 and up to {most:.15g} {kind}")
+        if kind in limits:
+            raise UsageError(f"--budget {text}: a second limit of {kind}; {BUDGET_FORMS}")
+        limits[kind] = value
+    trials, patience = (None if (v := limits.get(k)) is None else int(v) for k in ("trials", "patience"))
+    return Budget(trials, limits.get("seconds"), patience)
+
+
+def known_sampler(name: str) -> str:
+    """``name``, where it is one of the search.
+
+    Raises:
+        UsageError: there is none of that name.
+    """
+    from kernel_forge.search import SAMPLERS  # Optuna takes a second to import
+
+    if name not in SAMPLERS:
+        near = difflib.get_close_matches(name, SAMPLERS, 1)
+        hint = f"; did you mean {near[0]}?" if near else ""
+        raise UsageError(f"there is no sampler {name} (samplers: {', '.join(SAMPLERS)}){hint}")
+    return name
 
 
 def defines(texts: Sequence[str]) -> dict[str, str]:

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from rich.console import Console
 
 from kernel_forge.domain.errors import UsageError
+from kernel_forge.views.sparkline import BLOCKS
 
 
 def prepare_streams() -> None:
@@ -54,6 +55,15 @@ def warn(message: str) -> None:
         print(f"kernel-forge: {message}", file=sys.stderr, flush=True)
     except OSError:
         _lead_to_nothing(sys.stderr.fileno())
+
+
+def can_show_blocks(encoding: str | None) -> bool:
+    """Whether an output of that encoding has the characters of a sparkline."""
+    try:
+        BLOCKS.encode(encoding or "ascii")
+    except (UnicodeEncodeError, LookupError):
+        return False
+    return True
 
 
 class ReportConsole(Console):

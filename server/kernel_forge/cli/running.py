@@ -8,16 +8,20 @@ from typing import Any, assert_never, overload
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn
 
-from kernel_forge.cli.output import warn
+from kernel_forge.cli.output import can_show_blocks, warn
 from kernel_forge.cli.targets import Target
 from kernel_forge.domain import event
-from kernel_forge.domain.errors import DeviceUnavailable, InternalError, UsageError
+from kernel_forge.domain.errors import DeviceUnavailable, InternalError, KernelForgeError, UsageError
 from kernel_forge.domain.finding import Finding, Severity
 from kernel_forge.domain.text import Location, Range
-from kernel_forge.jobs.client import JobCancelled, JobClient, JobEnd, JobFailed, TimeEnd
+from kernel_forge.jobs.client import JobCancelled, JobClient, JobEnd, JobFailed, TimeEnd, TuneEnd
 from kernel_forge.jobs.recording import Recorder
-from kernel_forge.jobs.requests import FileReport, TimeReport, TimeRequest, VerifyRequest
+from kernel_forge.jobs.requests import FileReport, TimeReport, TimeRequest, TuneReport, TuneRequest, VerifyRequest
 from kernel_forge.ports import FindLedger
+from kernel_forge.views.tuning import progress_lines
+
+_BESIDE_TEXT = 28
+"""Columns of the spinner, the bar and what is between."""
 
 
 @overload
@@ -28,42 +32,95 @@ def run_jobs(requests: Sequence[VerifyRequest], find_ledger: FindLedger, *, hidd
 def run_jobs(requests: Sequence[TimeRequest], find_ledger: FindLedger, *, hidden: bool) -> list[TimeEnd]: ...
 
 
+@overload
+def run_jobs(requests: Sequence[TuneRequest], find_ledger: FindLedger, *, hidden: bool) -> list[TuneEnd]: ...
+
+
 def run_jobs(
-    requests: Sequence[VerifyRequest] | Sequence[TimeRequest], find_ledger: FindLedger, *, hidden: bool
-) -> list[JobEnd] | list[TimeEnd]:
+    requests: Sequence[VerifyRequest] | Sequence[TimeRequest] | Sequence[TuneRequest],
+    find_ledger: FindLedger,
+    *,
+    hidden: bool,
+) -> list[JobEnd] | list[TimeEnd] | list[TuneEnd]:
     """Do one job after the other, and record them; ``hidden`` shows no progress.
 
+    The first interrupt during a search has it end with its best so far; no further one is begun, and the list is
+    shorter than that of the requests.
+
     Raises:
-        KeyboardInterrupt: interrupted or terminated; no process is left.
+        KeyboardInterrupt: interrupted (in a search: twice) or terminated; no process is left.
     """
-    ends: list[JobEnd] | list[TimeEnd] = asyncio.run(_run_all(requests, find_ledger, hidden=hidden))
+    ends: list[JobEnd] | list[TimeEnd] | list[TuneEnd] = asyncio.run(_run_all(requests, find_ledger, hidden=hidden))
     return ends
 
 
-async def _run_all(requests: Sequence[VerifyRequest | TimeRequest], find_ledger: FindLedger, *, hidden: bool) -> Any:
+async def _run_all(
+    requests: Sequence[VerifyRequest | TimeRequest | TuneRequest], find_ledger: FindLedger, *, hidden: bool
+) -> Any:
     client = JobClient(recorder=Recorder(find_ledger, warn))
     client.warm_up()
     loop = asyncio.get_running_loop()
     main = asyncio.current_task()
-    if main is not None:
-        loop.add_signal_handler(signal.SIGTERM, main.cancel)
+    assert main is not None  # a coroutine that runs is in a task
+    loop.add_signal_handler(signal.SIGTERM, main.cancel)
+    finish = asyncio.Event()
     ends: list[Any] = []
     console = Console(stderr=True)
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(bar_width=20))
+    columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), BarColumn(bar_width=20))
     try:
         with Progress(*columns, console=console, transient=True, disable=hidden or not console.is_terminal) as bar:
             task = bar.add_task("starting", total=None)
 
             def report(step: event.Progress) -> None:
-                bar.update(task, description=step.message, completed=step.done, total=step.total or None)
+                done, total = (
+                    (step.done, step.total) if step.search is None else (step.search.trials, step.search.limit)
+                )
+                bar.update(task, description=_step_text(step, console), completed=done, total=total or None)
 
             for request in requests:
-                ends.append(await client.run(request, report, request.wall_limit))
+                if not isinstance(request, TuneRequest):
+                    ends.append(await client.run(request, report, request.wall_limit))
+                elif not finish.is_set():
+                    loop.add_signal_handler(signal.SIGINT, _interrupted, finish, main, request, find_ledger)
+                    ends.append(await client.run(request, report, request.wall_limit, finish))
     except asyncio.CancelledError:
         raise KeyboardInterrupt from None
     finally:
         await client.close()
     return ends
+
+
+def _step_text(step: event.Progress, console: Console) -> str:
+    if step.search is None:
+        return step.message
+    room, ascii_only = console.width - _BESIDE_TEXT, not can_show_blocks(console.encoding)
+    return "\n".join(progress_lines(step.search, room, message=step.message, ascii_only=ascii_only))
+
+
+def _interrupted(
+    finish: asyncio.Event, main: "asyncio.Task[Any]", request: TuneRequest, find_ledger: FindLedger
+) -> None:
+    if finish.is_set():
+        main.cancel()
+        return
+    finish.set()
+    if not _is_recorded(request, find_ledger):
+        then = "the search is not recorded, and would be lost"
+    elif request.fresh:
+        then = "the search is recorded: the same command without --fresh goes on with it"
+    else:
+        then = "the search is recorded: the same command goes on with it"
+    warn(f"finishing with the best so far; Ctrl-C again to stop at once ({then})")
+
+
+def _is_recorded(request: TuneRequest, find_ledger: FindLedger) -> bool:
+    try:
+        ledger = find_ledger(request.path)
+        if ledger is not None:
+            ledger.close()
+    except KernelForgeError:
+        return False
+    return ledger is not None
 
 
 def file_report(end: JobEnd, target: Target) -> FileReport:
@@ -80,6 +137,11 @@ def time_report(end: TimeEnd, target: Target) -> TimeReport:
     return end if isinstance(end, TimeReport) else TimeReport(_problems(end, target), ())
 
 
+def tune_report(end: TuneEnd, target: Target) -> TuneReport:
+    """The report of a tune job; raises as :func:`file_report`."""
+    return end if isinstance(end, TuneReport) else TuneReport(_problems(end, target), ())
+
+
 def _problems(end: JobFailed | JobCancelled, target: Target) -> tuple[Finding, ...]:
     match end:
         case JobFailed(kind="reference", message=message, location=location):
@@ -92,7 +154,7 @@ def _problems(end: JobFailed | JobCancelled, target: Target) -> tuple[Finding, .
         case JobFailed(kind="time-limit", message=message):
             raise UsageError(f"{message}; give more with --time-limit")
         case JobFailed(message=message, log=log):
-            raise InternalError(f"the verification crashed: {message}\n{log}".rstrip())
+            raise InternalError(f"the job crashed: {message}\n{log}".rstrip())
         case JobCancelled():
             raise KeyboardInterrupt
         case _:

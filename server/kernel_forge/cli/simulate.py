@@ -1,25 +1,21 @@
 """``kernel-forge simulate``."""
 
 import argparse
-import difflib
 import json
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 
+from kernel_forge.cli.options import known_sampler
 from kernel_forge.cli.output import may_be_closed
-from kernel_forge.domain.errors import UsageError
 from kernel_forge.domain.recorded_space import RecordedSpace
-from kernel_forge.search import SAMPLERS, ReplayedSpace, Simulation
+from kernel_forge.search import ReplayedSpace, Simulation
 
 
 def simulate_command(options: argparse.Namespace, read_recorded_space: Callable[[Path], RecordedSpace]) -> int:
     """Search a recorded space several times and say how near to its optimum; always 0."""
-    if options.sampler not in SAMPLERS:
-        near = difflib.get_close_matches(options.sampler, SAMPLERS, 1)
-        hint = f"; did you mean {near[0]}?" if near else ""
-        raise UsageError(f"there is no sampler {options.sampler} (samplers: {', '.join(SAMPLERS)}){hint}")
+    known_sampler(options.sampler)
     recorded = read_recorded_space(Path(options.space))
     replayed = ReplayedSpace(recorded)
     simulation = replayed.simulate(options.sampler, options.budget, options.repeats, options.seed)

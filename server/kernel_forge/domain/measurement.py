@@ -9,6 +9,10 @@ import numpy as np
 
 from kernel_forge.domain.outcome import RunFailure
 
+FULL_SAMPLES = 10
+"""The fewest samples of a measurement that is taken with all care."""
+EARLY_SAMPLES = 2
+"""Samples of a trial that is hopeless."""
 STEADY = 0.02
 """A clock that moves by less than this fraction is steady."""
 FEWEST_FOR_INTERVAL = 6
@@ -19,12 +23,20 @@ FEWEST_FOR_INTERVAL = 6
 class TimingPlan:
     """How carefully to measure.
 
+    A plan that asks for no outputs and for fewer than :data:`FULL_SAMPLES` samples is *brief*: many configurations are
+    to be told apart, none is to be published. Warm-up is then kept to what that needs, a trial takes no more samples
+    once its own interval is narrow, and what a launch by itself takes is not measured.
+
     Attributes:
         budget: seconds for the whole measurement, all trials together, warm-up excluded.
         interval: stop when the 95 % interval of each median is narrower than this fraction of it.
         min_samples: samples per trial at least, however narrow the interval, where the budget is enough for them.
         cold: data come from memory: the caches hold nothing of the buffers when a launch begins.
         outputs: give back what the timed launches left in the writable buffers.
+        hopeless: seconds per execution: a trial that is slower than this at its first executions is given up with
+            :data:`EARLY_SAMPLES` samples at most and no warm-up.
+        energy: measure what an execution takes of energy too, where the device can; takes about a second more per
+            trial, beside the budget.
     """
 
     budget: float = 2.0
@@ -34,6 +46,15 @@ class TimingPlan:
     outputs: bool = True
     hopeless: float | None = None
     energy: bool = False
+
+    @property
+    def is_brief(self) -> bool:
+        """Whether accuracy gives way to haste, see the class."""
+        return not self.outputs and self.min_samples < FULL_SAMPLES
+
+    def is_hopeless(self, seconds: float) -> bool:
+        """Whether an execution of so many seconds is slower than is of interest."""
+        return self.hopeless is not None and seconds > self.hopeless
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +69,9 @@ class Measurement:
         batch: executions per sample.
         method: ``events`` (launched one by one) or ``graph`` (replayed as a CUDA graph).
         launch_bound: the time is that of launching rather than of computing: less than three times what an empty
-            kernel takes per launch; None where that could not be measured.
+            kernel takes per launch; None where that was not or could not be measured.
         basis: what the number is, e.g. ``measured on NVIDIA H200``.
+        early: given up as hopeless: a rough time, good for ruling the trial out.
     """
 
     seconds: float
@@ -65,8 +87,14 @@ class Measurement:
 
 @dataclass(frozen=True, slots=True)
 class Timed:
-    """A measurement and what the last execution left in the writable buffers, as flat arrays: of one execution, begun
-    from the buffers as given. Empty where the plan does not ask for outputs."""
+    """One trial, timed.
+
+    Attributes:
+        measurement: its time.
+        contents: what the last execution left in the writable buffers, as flat arrays: of one execution, begun from
+            the buffers as given. Empty where the plan does not ask for outputs.
+        joules: of one execution, the whole board's; None where it was not or could not be measured.
+    """
 
     measurement: Measurement
     contents: Mapping[str, np.ndarray[tuple[int, ...], np.dtype[np.generic]]]
@@ -81,10 +109,12 @@ class Timings:
         results: per trial its time, or why it has none.
         drift: time of a control kernel in the last third of the measurement over that in the first third; 1 is a
             steady clock, None not known.
+        no_energy: why some trial that was timed has no energy although the plan asks for it; None where all have.
     """
 
     results: tuple[Timed | RunFailure, ...]
     drift: float | None
+    no_energy: str | None = None
 
     @property
     def is_steady(self) -> bool:

@@ -1,41 +1,50 @@
-"""Who runs next: one job at a time, newest wins per file, files in turn."""
+"""Who runs next: one job at a time, newest wins per key, keys in turn."""
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
+from typing import Any, TypeVar
 
-from kernel_forge.domain.event import Progress
-from kernel_forge.jobs.client import JobCancelled, JobClient, JobEnd, JobFailed
-from kernel_forge.jobs.requests import VerifyRequest
+from kernel_forge.jobs.client import JobCancelled, JobFailed
+
+End = TypeVar("End")
+Work = Callable[[], Coroutine[Any, Any, End]]
+"""What runs when the turn has come, such as a call of ``JobClient.run``; cancelled when it is to stop."""
 
 
 @dataclass
 class _Entry:
-    request: VerifyRequest
-    report: Callable[[Progress], None]
-    done: "asyncio.Future[JobEnd]" = field(repr=False)
+    work: Work[Any]
+    done: "asyncio.Future[Any]"
 
 
 class JobQueue:
-    """Jobs by key (a file). A newer job for a key stops the running one and replaces the waiting one."""
+    """Jobs by key (a file, a kernel of it). A newer job for a key stops the running one and replaces the waiting one.
 
-    def __init__(self, client: JobClient) -> None:
-        self._client = client
+    Knows nothing of what it runs: verifications have a queue and tuning runs another, so that neither waits for the
+    other.
+    """
+
+    def __init__(self) -> None:
         self._waiting: OrderedDict[str, _Entry] = OrderedDict()
-        self._running: tuple[str, asyncio.Task[JobEnd]] | None = None
+        self._running: tuple[str, asyncio.Task[Any]] | None = None
         self._pump: asyncio.Task[None] | None = None
 
-    async def submit(self, key: str, request: VerifyRequest, report: Callable[[Progress], None]) -> JobEnd:
-        """Wait for the turn of ``key``, run, and return the end (JobCancelled where a newer job came)."""
-        entry = _Entry(request, report, asyncio.get_running_loop().create_future())
+    async def submit(self, key: str, work: Work[End]) -> End | JobFailed | JobCancelled:
+        """Wait for the turn of ``key``, run, and return the end (JobCancelled where a newer job came).
+
+        What ``work`` raises is the failure *crashed*.
+        """
+        entry = _Entry(work, asyncio.get_running_loop().create_future())
         # Registered before anything is awaited: whoever comes next for this key must find it here to settle it.
         self._drop_waiting(key)
         self._waiting[key] = entry
         await self._stop_running(key)
         if self._pump is None or self._pump.done():
             self._pump = asyncio.get_running_loop().create_task(self._work())
-        return await entry.done
+        end: End | JobFailed | JobCancelled = await entry.done
+        return end
 
     async def cancel(self, key: str) -> None:
         """Stop the job of ``key``, whether it waits or runs; its processes are gone on return."""
@@ -58,15 +67,13 @@ class JobQueue:
         """Stop everything."""
         for key in (*self._waiting, *((self._running[0],) if self._running is not None else ())):
             await self.cancel(key)
-        await self._client.close()
 
     async def _work(self) -> None:
         while self._waiting:
             key, entry = self._waiting.popitem(last=False)
             if entry.done.done():  # its caller is gone
                 continue
-            run = self._client.run(entry.request, entry.report, entry.request.wall_limit)
-            task = asyncio.get_running_loop().create_task(run)
+            task = asyncio.get_running_loop().create_task(entry.work())
             self._running = (key, task)
             await asyncio.wait({task})
             self._running = None
@@ -74,7 +81,7 @@ class JobQueue:
                 entry.done.set_result(_end_of(task))
 
 
-def _end_of(task: "asyncio.Task[JobEnd]") -> JobEnd:
+def _end_of(task: "asyncio.Task[End]") -> End | JobFailed | JobCancelled:
     if task.cancelled():
         return JobCancelled()
     error = task.exception()

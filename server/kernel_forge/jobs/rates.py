@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from kernel_forge.domain.dtypes import DType
-from kernel_forge.domain.hardware import HardwareLimits
+from kernel_forge.domain.hardware import GpuFacts, HardwareLimits
 from kernel_forge.domain.launch import Launch
 from kernel_forge.domain.measurement import Peaks
 from kernel_forge.domain.performance import Attained, Occupancy
@@ -42,9 +42,15 @@ def rates(spec: KernelSpec, bound: BoundCase, work: Work | None, seconds: float,
 
 def limits_of(info: DeviceInfo) -> HardwareLimits | None:
     """The limits that a GPU tells of itself; None for a device without multiprocessors."""
+    gpu = gpu_of(info)
+    return None if gpu is None else gpu.limits
+
+
+def gpu_of(info: DeviceInfo) -> GpuFacts | None:
+    """What a GPU tells of itself; None for a device without multiprocessors."""
     if "max threads per multiprocessor" not in info.facts:
         return None
-    return HardwareLimits.from_facts({k.replace(" ", "_"): v for k, v in info.facts.items()})
+    return GpuFacts.from_facts({k.replace(" ", "_"): v for k, v in info.facts.items()})
 
 
 def occupancy_of(info: DeviceInfo, artifact: Artifact, launch: Launch) -> Occupancy | None:

@@ -102,7 +102,9 @@ class SqliteLedger:
                 return check((), anchor)
             rows = _Rows()
             try:
-                with self._for_reading() as connection:
+                with self._for_reading() as (connection, version):
+                    if not version:
+                        return check((), anchor)
                     found = check(rows.of(connection), anchor)
                     return replace(found, altered=tuple(_altered(connection)))
             except sqlite3.OperationalError:
@@ -126,8 +128,9 @@ class SqliteLedger:
         with self._lock, self._explained("read"):
             if not self.file.exists():
                 return ()
-            with self._for_reading() as connection:
-                rows = connection.execute(query, values).fetchall()
+            with self._for_reading() as (connection, version):
+                # Version 0: another process is making it just now.
+                rows = connection.execute(query, values).fetchall() if version else []
             try:
                 return tuple(entry_of(*row) for row in rows)
             except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
@@ -146,11 +149,10 @@ class SqliteLedger:
         return connection
 
     @contextlib.contextmanager
-    def _for_reading(self) -> Iterator[sqlite3.Connection]:
+    def _for_reading(self) -> Iterator[tuple[sqlite3.Connection, int]]:
         connection = open_for_reading(self.file)
         try:
-            version_of(connection, self.place)
-            yield connection
+            yield connection, version_of(connection, self.place)
         finally:
             connection.close()
 

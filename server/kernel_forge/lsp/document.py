@@ -15,6 +15,7 @@ from kernel_forge.lsp.convert import from_range
 from kernel_forge.lsp.dependence import Basis
 from kernel_forge.lsp.encoding import Encoding
 from kernel_forge.lsp.live import Edit, shift
+from kernel_forge.lsp.tuned import Tunings
 from kernel_forge.source import SourceFile, parse
 
 if TYPE_CHECKING:  # pydantic is slow to import and nothing here needs it to start
@@ -58,6 +59,7 @@ class Document:
         published: files for which diagnostics were sent.
         jobs: those in progress by ticket; the end of one that is not among them is of no interest.
         results: what the finished jobs found.
+        tunings: what is known of tuning its kernels.
     """
 
     def __init__(self, uri: str, path: str, version: int, text: str) -> None:
@@ -72,6 +74,7 @@ class Document:
         self.last_reading: SpecReading | None = None
         self.published: set[str] = set()
         self.results = Results()
+        self.tunings = Tunings()
         self.jobs: dict[int, Job] = {}
         self._tickets = 0
         self._aged: tuple[SourceFile, dict[str, bool]] = (self.source, {})

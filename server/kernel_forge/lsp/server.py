@@ -6,16 +6,16 @@ nothing; all of that is a job in another process (:mod:`kernel_forge.jobs.client
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lsprotocol import types as lsp
 from pygls.exceptions import FeatureRequestError, JsonRpcException
 from pygls.lsp.server import LanguageServer
 
 from kernel_forge import __version__
-from kernel_forge.jobs.client import JobClient
+from kernel_forge.jobs.client import COMMAND, JobClient
 from kernel_forge.jobs.queue import JobQueue
 from kernel_forge.jobs.recording import Recorder
 from kernel_forge.lsp.convert import LineOf, path_of
@@ -33,25 +33,28 @@ log = logging.getLogger(__name__)
 
 
 class KernelForgeServer(LanguageServer):
-    """pygls's server plus the open documents, the settings and the job queue.
+    """pygls's server plus the open documents, the settings and the queues of jobs.
 
-    Everything here is used from the event loop only.
+    Everything here is used from the event loop only. ``worker`` is the command that starts a worker process.
     """
 
     protocol: Protocol
 
-    def __init__(self, find_ledger: FindLedger = lambda _: None) -> None:
+    def __init__(self, find_ledger: FindLedger = lambda _: None, worker: tuple[str, ...] = COMMAND) -> None:
         super().__init__("kernel-forge", __version__, protocol_cls=Protocol, converter_factory=strict_converter)
-        self.jobs = JobClient(recorder=Recorder(find_ledger, self.tell))
-        self.queue = JobQueue(self.jobs)
+        self.find_ledger = find_ledger
+        self.jobs = JobClient(worker, Recorder(find_ledger, self.tell))
+        self.queue = JobQueue()
+        self.tuning_queue = JobQueue()
         self.settings = Settings()
         self.documents: dict[str, Document] = {}
         self.sidecars: dict[str, str] = {}
         self.pending_reads: dict[str, asyncio.Task[None]] = {}
-        self.progress_owners: dict[str, str] = {}
+        self.on_cancel: dict[int | str, Callable[[], Awaitable[None]]] = {}
+        self.is_closing = False
         self.shut_down = False
         self.exit_code = 0
-        self._refresh: asyncio.Task[None] | None = None
+        self._background: set[asyncio.Task[None]] = set()
 
     @property
     def encoding(self) -> Encoding:
@@ -90,16 +93,33 @@ class KernelForgeServer(LanguageServer):
         """Show ``message`` to the person."""
         self.window_show_message(lsp.ShowMessageParams(type=kind, message=message))
 
-    def refresh_lenses(self) -> None:
-        """Ask the client to fetch lenses again, where it can."""
-        if self.supports(lambda c: c.workspace and c.workspace.code_lens and c.workspace.code_lens.refresh_support):
-            self._refresh = asyncio.get_running_loop().create_task(self._ask_for_lenses())
+    def in_background(self, work: Coroutine[Any, Any, None]) -> None:
+        """Do ``work`` without making anybody wait; what it raises is logged and shown."""
+        task = asyncio.get_running_loop().create_task(work)
+        self._background.add(task)
+        task.add_done_callback(self._finished)
 
-    async def _ask_for_lenses(self) -> None:
+    def _finished(self, task: "asyncio.Task[None]") -> None:
+        self._background.discard(task)
+        error = None if task.cancelled() else task.exception()
+        if error is not None:
+            log.error("%s", error, exc_info=error)
+            self.tell(f"Kernel Forge has a fault: {type(error).__name__}: {error}", lsp.MessageType.Error)
+
+    def refresh_lenses(self, *, hints: bool = True) -> None:
+        """Ask the client to fetch lenses, and inlay hints, again, where it can."""
+        if self.supports(lambda c: c.workspace and c.workspace.code_lens and c.workspace.code_lens.refresh_support):
+            self.in_background(self._ask(self.workspace_code_lens_refresh_async))
+        if hints and self.supports(
+            lambda c: c.workspace and c.workspace.inlay_hint and c.workspace.inlay_hint.refresh_support
+        ):
+            self.in_background(self._ask(self.workspace_inlay_hint_refresh_async))
+
+    async def _ask(self, refresh: Callable[[None], Awaitable[Any]]) -> None:
         try:
-            await self.workspace_code_lens_refresh_async(None)
+            await refresh(None)
         except Exception as error:  # the client promised to know it; if not, it asks again by itself
-            log.info("the client does not refresh lenses: %s", error)
+            log.info("the client does not refresh: %s", error)
 
     def open_document(self, item: lsp.TextDocumentItem) -> Document:
         """Start to keep track of a document."""

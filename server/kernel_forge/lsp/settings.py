@@ -8,6 +8,7 @@ from typing import Any
 
 SECTION = "kernelForge"
 MAX_SECONDS = 86400.0
+MAX_TRIALS = 100_000
 _BREAK = re.compile(r"[\0\n\r\v\f]")
 
 
@@ -24,6 +25,10 @@ class Settings:
         include_dirs: further directories for ``#include``.
         defines: macros, name -> value.
         compiler_flags: for the CUDA compiler, e.g. ``-use_fast_math``.
+        tune_trials, tune_seconds: budget of *Autotune*, whatever ends first.
+        tune_sampler: name of the search strategy, as for ``kernel-forge tune --sampler``; the worker knows which there
+            are.
+        tuning_hints: show what was tuned at the end of the kernel's line.
     """
 
     trusted: bool = True
@@ -33,6 +38,10 @@ class Settings:
     include_dirs: tuple[str, ...] = ()
     defines: Mapping[str, str] | None = None
     compiler_flags: tuple[str, ...] = ()
+    tune_trials: int = 100
+    tune_seconds: float = 60.0
+    tune_sampler: str = "portfolio"
+    tuning_hints: bool = True
 
 
 def read_settings(raw: object, old: Settings, *, may_trust: bool = False) -> tuple[Settings, tuple[str, ...]]:
@@ -70,16 +79,24 @@ _EXPECTED = {
     "include_dirs": "a list of directories",
     "defines": "an object of macro names and values, each on one line",
     "compiler_flags": "a list of flags",
+    "tune_trials": "a whole number from 1 to 100000",
+    "tune_seconds": "a number of seconds above 0 and up to 86400",
+    "tune_sampler": "the name of a sampler",
+    "tuning_hints": "true or false",
 }
 
 
 def _convert(name: str, value: object) -> object | None:
     match name, value:
-        case ("trusted" | "verify_on_save", bool()):
+        case ("trusted" | "verify_on_save" | "tuning_hints", bool()):
             return value
-        case ("device", str()) if value:
+        case ("device" | "tune_sampler", str()) if value:
             return value
-        case ("time_limit", int() | float()) if not isinstance(value, bool) and 0 < value <= MAX_SECONDS:
+        case ("tune_trials", int()) if not isinstance(value, bool) and 1 <= value <= MAX_TRIALS:
+            return value
+        case ("time_limit" | "tune_seconds", int() | float()) if (
+            not isinstance(value, bool) and 0 < value <= MAX_SECONDS
+        ):
             return float(value)
         case ("include_dirs" | "compiler_flags", list() | tuple()) if all(
             isinstance(v, str) and _can_be_a_name(v) for v in value

@@ -6,26 +6,44 @@ import sys
 
 from pygls.exceptions import JsonRpcInvalidParams
 
-from kernel_forge.lsp.features import code_actions, completion, hover, lenses, lifecycle, sync, verification
+from kernel_forge.jobs.client import COMMAND
+from kernel_forge.lsp.features import (
+    code_actions,
+    completion,
+    hints,
+    hover,
+    lenses,
+    lifecycle,
+    sync,
+    tuning,
+    verification,
+)
 from kernel_forge.lsp.server import KernelForgeServer
 from kernel_forge.ports import FindLedger
 
 
-def create_server(find_ledger: FindLedger = lambda _: None) -> KernelForgeServer:
-    """A server with every feature registered, whose runs are recorded where ``find_ledger`` says."""
-    server = KernelForgeServer(find_ledger)
-    for feature in (lifecycle, sync, verification, code_actions, lenses, hover, completion):
+def create_server(find_ledger: FindLedger = lambda _: None, worker: tuple[str, ...] = COMMAND) -> KernelForgeServer:
+    """A server with every feature registered, whose runs are recorded where ``find_ledger`` says.
+
+    ``worker`` is the command that starts a worker process.
+    """
+    server = KernelForgeServer(find_ledger, worker)
+    for feature in (lifecycle, sync, verification, tuning, code_actions, lenses, hints, hover, completion):
         feature.register(server)
     return server
 
 
-def serve(tcp: tuple[str, int] | None = None, find_ledger: FindLedger = lambda _: None) -> None:
+def serve(
+    tcp: tuple[str, int] | None = None,
+    find_ledger: FindLedger = lambda _: None,
+    worker: tuple[str, ...] = COMMAND,
+) -> None:
     """Serve on stdio, or on a TCP address, until the client ends the session."""
     logging.basicConfig(level=logging.WARNING, stream=sys.stderr, format="%(levelname)s %(name)s: %(message)s")
     logging.getLogger("pygls").setLevel(logging.ERROR)  # at INFO it logs every message with its whole body
     for name in ("pygls.protocol.json_rpc", "pygls.server"):
         logging.getLogger(name).addFilter(_not_refusals)
-    server = create_server(find_ledger)
+    server = create_server(find_ledger, worker)
     if tcp is not None:
         server.start_tcp(*tcp)
         return

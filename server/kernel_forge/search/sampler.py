@@ -1,6 +1,7 @@
 """The contract that every sampler keeps."""
 
 from abc import ABC, abstractmethod
+from typing import ClassVar
 
 import numpy as np
 
@@ -19,8 +20,10 @@ class Sampler(ABC):
     - nothing is remembered that the history does not say, except random state and models of it, so a study that was
       begun by another process can be continued;
     - failed configurations are results: what is like them becomes less likely;
-    - a proposal may be asked for while others are pending.
+    - a proposal may be asked for while others are pending; one that ``learns`` chooses better the fewer are.
     """
+
+    learns: ClassVar[bool] = True
 
     def __init__(self, space: SearchSpace, seed: int) -> None:
         self.space = space

@@ -6,6 +6,7 @@ them are reported, not the first.
 
 from kernel_forge.spec.binding import MAX_CASE_BYTES, BoundCase, bind, is_legal
 from kernel_forge.spec.block_model import json_schema
+from kernel_forge.spec.defaults import NewDefault, edited, make_default
 from kernel_forge.spec.draft import Draft, draft_block
 from kernel_forge.spec.edge_cases import edge_cases
 from kernel_forge.spec.reading import SpecReading, read_specs
@@ -16,13 +17,16 @@ __all__ = [
     "BoundCase",
     "Completion",
     "Draft",
+    "NewDefault",
     "SpecReading",
     "bind",
     "complete",
     "describe",
     "draft_block",
     "edge_cases",
+    "edited",
     "is_legal",
     "json_schema",
+    "make_default",
     "read_specs",
 ]

@@ -39,6 +39,17 @@ def read_specs(source: SourceFile, sidecar: tuple[str, str] | None = None) -> Sp
 
     A block with an error gives no spec; the others are not affected.
     """
+    blocks, problems = block_texts(source, sidecar)
+    drafts = [d for block in blocks if (d := _read_block(block, source)) is not None]
+    _refuse_duplicates(drafts)
+    specs = _resolve_kernel_references(drafts)
+    for block in blocks:
+        problems.extend(block.findings)
+    return SpecReading(tuple(specs), tuple(problems))
+
+
+def block_texts(source: SourceFile, sidecar: tuple[str, str] | None = None) -> tuple[list[BlockText], list[Finding]]:
+    """The blocks whose text can be read, of the file and then of its sidecar, and what is wrong with the others."""
     blocks: list[BlockText] = []
     problems: list[Finding] = []
     for comment in source.blocks:
@@ -48,12 +59,7 @@ def read_specs(source: SourceFile, sidecar: tuple[str, str] | None = None) -> Sp
         extra, findings = read_sidecar(sidecar[0], sidecar[1], source)
         blocks.extend(extra)
         problems.extend(findings)
-    drafts = [d for block in blocks if (d := _read_block(block, source)) is not None]
-    _refuse_duplicates(drafts)
-    specs = _resolve_kernel_references(drafts)
-    for block in blocks:
-        problems.extend(block.findings)
-    return SpecReading(tuple(specs), tuple(problems))
+    return blocks, problems
 
 
 def _comment_block(source: SourceFile, comment: CommentBlock) -> BlockText | Finding:

@@ -124,7 +124,7 @@ class _Ranges:
                 self._pair(child, path)
 
     def _pair(self, node: Node, parent: Path) -> None:
-        key, value = node.named_children[0], node.named_children[-1]
+        key, value = [c for c in node.named_children if c.type != "comment"][:2]  # one may follow on the same line
         path = (*parent, *self._key_path(key))
         for length in range(len(parent) + 1, len(path) + 1):
             self.document.keys.setdefault(path[:length], self._range(key))

@@ -2,13 +2,12 @@
 
 import re
 
-from kernel_forge.domain.errors import ExpressionError
-from kernel_forge.domain.expression import Expression, Number
 from kernel_forge.domain.finding import Fix, Related
 from kernel_forge.domain.spec import Tunable
 from kernel_forge.domain.text import Location, Position, Range, TextEdit, line_end
 from kernel_forge.source import Constant, Macro, SourceFile
 from kernel_forge.spec.block_model import Block
+from kernel_forge.spec.literals import value_of
 from kernel_forge.spec.problems import BlockText
 from kernel_forge.spec.signature import Instance
 
@@ -42,7 +41,7 @@ def read_tunables(
                 key=True,
             )
         written = macro if macro is not None else fixed
-        default = _value(written.value) if written is not None else None
+        default = value_of(written.value) if written is not None else None
         found.append(Tunable(name, tuple(values), default if default in values else values[0], block.location_of(path)))
     return tuple(found)
 
@@ -85,7 +84,7 @@ def _ask_for_macro(block: BlockText, source: SourceFile, constant: Constant, pat
     own_line = not lead.strip() and (not rest.strip() or rest.lstrip().startswith("//"))
     qualified = re.search(rf"::\s*{re.escape(name)}\b", _without_blocks(source))
     fixes: tuple[Fix, ...] = ()
-    if constant.is_alone and own_line and not qualified and _value(constant.value) is not None:
+    if constant.is_alone and own_line and not qualified and value_of(constant.value) is not None:
         newline = line_end(source.text)
         lines = (f"#ifndef {name}", f"#define {name} {constant.value}{rest.rstrip()}", "#endif", "")
         edit = TextEdit(Range(start, end), newline.join(lead + line if line else line for line in lines))
@@ -115,10 +114,3 @@ def _without_blocks(source: SourceFile) -> str:
         start, end = source.offset(comment.range.start), source.offset(comment.range.end)
         text = text[:start] + text[end:]
     return text
-
-
-def _value(text: str) -> Number | None:
-    try:
-        return Expression.parse(text.strip().rstrip("uUlL")).evaluate({})
-    except ExpressionError:
-        return None

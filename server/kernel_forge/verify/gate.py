@@ -4,7 +4,11 @@ This is no verification (one case, one kind of inputs, one run): it keeps config
 being timed, and compares what timed launches left.
 """
 
+import time
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
 
 from kernel_forge.domain.launch import RunRequest
 from kernel_forge.domain.outcome import Outcome, RunFailure, Unavailable
@@ -18,9 +22,21 @@ from kernel_forge.verify.inputs import Array, InputsFailed
 from kernel_forge.verify.limits import OutOfTime, ReferenceFailed, limits
 from kernel_forge.verify.references import Evaluator
 from kernel_forge.verify.runs import Finished, Options, request_of, run
+from kernel_forge.verify.tolerance import Allowed, exactly, where_finite
 
 KIND = "centred"
+A_MOMENT = 0.1
+"""Seconds of one evaluation of a reference, beyond which its tolerance is not derived where that is to be quick."""
+ROUGH, SAFETY = 1e-3, 16.0
 Key = tuple[object, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Rough:
+    """An expectation, and whether its tolerance is a rough one: good for finding what is plainly wrong."""
+
+    expected: Expected | Unavailable
+    is_rough: bool = False
 
 
 class Gate:
@@ -38,6 +54,7 @@ class Gate:
         self._poison = seed % 1000
         self._inputs: dict[Key, Mapping[str, Array]] = {}
         self._expected: dict[Key, Expected | Unavailable] = {}
+        self._rough: dict[Key, Rough] = {}
 
     def inputs(self, bound: BoundCase) -> Mapping[str, Array] | Unavailable:
         """The inputs of a case: the very same arrays for every configuration that has these sizes and scalars."""
@@ -70,6 +87,38 @@ class Gate:
             self._expected[key] = self._expectations.of(bound, KIND, run_reference)
         return self._expected[key]
 
+    def quickly(self, bound: BoundCase, compiled: Callable[[], Artifact | Outcome], time_limit: float) -> Rough:
+        """As :meth:`expected`, but roughly where one evaluation of the reference takes longer than a moment: the
+        derivation of a tolerance takes some thirty. Then an element may be off by :data:`ROUGH` of its own and the
+        output's size, or by what the exact tolerance of smaller cases suggests where that is more.
+        """
+        key = self._key(bound)
+        if key not in self._rough:
+            self._rough[key] = self._quickly(bound, compiled, time_limit)
+        return self._rough[key]
+
+    def _quickly(self, bound: BoundCase, compiled: Callable[[], Artifact | Outcome], time_limit: float) -> Rough:
+        inputs = self.inputs(bound)
+        if isinstance(inputs, Unavailable):
+            return Rough(inputs)
+        started = time.monotonic()
+        try:
+            reference = self.evaluator.evaluate(bound, inputs)
+        except ReferenceFailed as error:
+            return Rough(Unavailable(str(error), error.location, of_spec=True))
+        of_kernels = {a.name for a in self.spec.outputs} - reference.keys()
+        if of_kernels or time.monotonic() - started < A_MOMENT:
+            return Rough(self.expected(bound, compiled, time_limit))
+        tolerance = {name: self._roughly(name, value) for name, value in reference.items()}
+        return Rough(Expected(reference, tolerance, inputs), is_rough=True)
+
+    def _roughly(self, name: str, reference: Array) -> Allowed:
+        if reference.dtype.kind != "f":
+            return exactly(np.zeros(reference.shape))
+        known = [e for e in self._expected.values() if isinstance(e, Expected)]
+        share = max([ROUGH, *(SAFETY * _share(e, name) for e in known)])
+        return exactly(where_finite(reference, share * _size(reference), troubled=self.evaluator.troubles.seen))
+
     def request(self, bound: BoundCase, inputs: Mapping[str, Array], time_limit: float) -> RunRequest:
         """The launches of a case on ``inputs``."""
         return request_of(self.spec, bound, inputs, Options(poison_seed=self._poison, time_limit=time_limit))
@@ -92,3 +141,17 @@ class Gate:
     def _key(self, bound: BoundCase) -> Key:
         shapes = (bound.shapes[a.name] for a in self.spec.args if isinstance(a, BufferArg))
         return (*sorted(bound.sizes.items()), *sorted(bound.scalars.items()), *shapes)
+
+
+def _size(reference: Array) -> Array:
+    """Per element its own and the typical size; shape as ``reference``."""
+    values = np.abs(np.nan_to_num(reference.astype(np.float64), nan=0.0, posinf=0.0, neginf=0.0))
+    size: Array = values + np.sqrt(np.mean(values * values))
+    return size
+
+
+def _share(expected: Expected, name: str) -> float:
+    """The largest exact tolerance of an output as a share of :func:`_size`."""
+    error, size = expected.tolerance[name].error, _size(expected.reference[name])
+    shares = np.divide(error, size, out=np.zeros(size.shape), where=(size > 0) & np.isfinite(error))
+    return float(shares.max(initial=0.0))

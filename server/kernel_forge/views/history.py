@@ -13,18 +13,33 @@ from kernel_forge.views.words import seconds_text
 _WORD = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 
-def entry_line(entry: Entry, of_run: Entry | None = None) -> str:
-    """One entry in one line; ``of_run`` is the search that it belongs to."""
+def entry_line(entry: Entry, of_run: Entry | None = None, end: Entry | None = None) -> str:
+    """One entry in one line; ``of_run`` is the search that it belongs to, ``end`` how a search ended, where it has."""
     record = entry.record
     subject = record.subject or (of_run.record.subject if of_run is not None else None)
     name = f"{subject.path}:{subject.kernel}" if subject is not None else f"run {record.run}"
-    rest = " ".join(f"{k}={v}" for k, v in (*record.sizes.items(), *record.configuration.items()))
-    parts = [f"{entry.number:>4}", _minute(record.started), f"{record.kind.value:<8}", name, result(record), rest]
+    found = record if end is None else end.record
+    rest = " ".join(f"{k}={v}" for k, v in (*record.sizes.items(), *found.configuration.items()))
+    parts = [f"{entry.number:>4}", _minute(record.started), f"{record.kind.value:<8}", name, result(found), rest]
     return _printable("  ".join(parts).rstrip())
 
 
 def result(record: Record) -> str:
     """``✓ passed, 22 cases (emulated)``: the mark, the outcome or the time, and what the words may claim."""
+    times = _times(record)
+    if times is None:
+        return f"{_mark(record)} {outcome_words(record.outcome)} ({record.basis})"
+    ratio = record.details.get("speedup")
+    faster = _number(ratio.get("value")) if isinstance(ratio, Mapping) else None
+    if record.outcome.get("type") != "Tuned":
+        return f"✓ {times}"
+    if record.outcome.get("improved") is False:
+        return f"✓ default stays, {times}"
+    return f"✓ tuned, {'' if faster is None else f'{faster:.3g} times as fast, '}{times}"
+
+
+def _times(record: Record) -> str | None:
+    """A measured time with its interval, or those of a trial for each case; with their basis. None without any."""
     measured = record.measurement
     seconds, low, high = (None if measured is None else _number(measured.get(k)) for k in ("seconds", "low", "high"))
     if measured is not None and seconds is not None:
@@ -32,8 +47,12 @@ def result(record: Record) -> str:
         spread = f" ± {50 * (high - low) / seconds:.2g} %" if high > low and seconds else ""
         basis = str(measured.get("basis", record.basis))
         basis = basis if basis == record.basis else f"{record.basis}: {basis}"
-        return f"✓ {duration(seconds)}{spread} ({basis})"
-    return f"{_mark(record)} {outcome_words(record.outcome)} ({record.basis})"
+        return f"{duration(seconds)}{spread} ({basis})"
+    listed = record.details.get("seconds") if record.kind is Kind.TRIAL else None
+    if not isinstance(listed, list | tuple) or not listed:
+        return None
+    each = [_number(value) for value in listed]
+    return f"{', '.join('?' if s is None else duration(s) for s in each)} ({record.basis})"
 
 
 def outcome_words(outcome: Mapping[str, Json]) -> str:
@@ -46,6 +65,10 @@ def outcome_words(outcome: Mapping[str, Json]) -> str:
             return f"not verified: {outcome.get('reason')}"
         case "JobFailed":
             return f"no verdict ({kind}): {_first_line(outcome.get('message'))}"
+        case "Begun":
+            return "unfinished"
+        case "Failed":
+            return _first_line(outcome.get("message") or "failed")
         case "Mismatch":
             index = outcome.get("index")
             place = ", ".join(map(str, index)) if isinstance(index, list | tuple) else "?"
@@ -54,10 +77,11 @@ def outcome_words(outcome: Mapping[str, Json]) -> str:
     return f"{words}: {kind}" if kind is not None else words
 
 
-def entry_lines(entry: Entry, place: str) -> list[str]:
-    """One entry in full, as far as it is for people (``--json`` has all)."""
+def entry_lines(entry: Entry, place: str, end: Entry | None = None) -> list[str]:
+    """One entry in full, as far as it is for people (``--json`` has all); ``end`` as in :func:`entry_line`."""
     record = entry.record
-    lines = [f"run {entry.number} of {place}", f"  {record.kind.value:<10} {result(record)}"]
+    shown = result(record if end is None else end.record)
+    lines = [f"run {entry.number} of {place}", f"  {record.kind.value:<10} {shown}"]
     message = record.outcome.get("message")
     if isinstance(message, str) and message:
         lines.append(f"             {_first_line(message)}")
@@ -72,6 +96,8 @@ def entry_lines(entry: Entry, place: str) -> list[str]:
         say("source", f"sha256 {subject.source}")
         for path, digest in subject.files.items():
             say("with", f"{path}, sha256 {digest}")
+    say("sampler", record.details.get("sampler"))
+    say("fixed", _pairs(_mapping(record.details.get("fixed"))))
     say("tunables", _pairs(record.configuration))
     say("sizes", _pairs(record.sizes))
     case = record.details.get("case")
@@ -129,9 +155,9 @@ def audit_lines(audit: Audit, place: str, *, anchored: bool) -> list[str]:
 
 def _mark(record: Record) -> str:
     name = record.outcome.get("type")
-    if name in ("Passed", "Timed") or record.kind in (Kind.TUNE, Kind.TUNE_END):
+    if name in ("Passed", "Timed", "Tuned"):
         return "✓"
-    return "?" if name in ("Unavailable", "JobFailed") else "✗"
+    return "?" if name in ("Unavailable", "JobFailed", "Begun") else "✗"
 
 
 def _number(value: object) -> float | None:

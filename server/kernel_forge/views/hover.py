@@ -12,12 +12,19 @@ from kernel_forge.domain.spec import (
 from kernel_forge.views.words import case_text, problem, seconds_text, sentence
 
 
-def hover_text(spec: KernelSpec, verdict: Verdict | None, *, stale: bool, running: str | None) -> str:
-    """What a person wants to know about a kernel with a spec: verdict first, then the contract."""
+def hover_text(
+    spec: KernelSpec, verdict: Verdict | None, *, stale: bool, running: str | None, tuning: str | None = None
+) -> str:
+    """What a person wants to know about a kernel with a spec: verdict first, then what tuning found, then the contract.
+
+    ``tuning`` is Markdown, see :mod:`kernel_forge.views.tuning_hover`.
+    """
     parts = [f"**{spec.kernel}**"]
     if running is not None:
         parts.append(f"_{running}…_")
     parts.append(_verdict(verdict, stale=stale))
+    if tuning is not None:
+        parts.append(tuning)
     parts.append(_contract(spec))
     return "\n\n".join(p for p in parts if p)
 

@@ -23,7 +23,7 @@ def report_json(
         "files": [
             {
                 "path": path,
-                "problems": [_finding(f) for f in problems],
+                "problems": [finding_json(f) for f in problems],
                 "verdicts": [verdict_json(v, f) for v, f in verdicts],
             }
             for path, problems, verdicts in files
@@ -39,7 +39,8 @@ def _range(path: str, place: Range) -> dict[str, Any]:
     }
 
 
-def _finding(finding: Finding) -> dict[str, Any]:
+def finding_json(finding: Finding) -> dict[str, Any]:
+    """One finding as JSON data. Lines and columns start at 1."""
     return {
         "code": finding.code,
         "severity": finding.severity.name.lower(),
@@ -66,7 +67,7 @@ def verdict_json(verdict: Verdict, findings: tuple[Finding, ...]) -> dict[str, A
         "skipped": dict(verdict.skipped),
         "notes": list(verdict.notes),
         "seconds": round(verdict.seconds, 3),
-        "findings": [_finding(f) for f in findings],
+        "findings": [finding_json(f) for f in findings],
     }
 
 
@@ -97,7 +98,7 @@ def _outcome(outcome: Outcome) -> dict[str, Any]:
     ):
         value = getattr(outcome, name, None)
         if value is not None:
-            data[name] = _plain(value)
+            data[name] = plain(value)
     thread = getattr(outcome, "owner", None) or getattr(outcome, "thread", None)
     if isinstance(thread, Thread):
         data["thread"] = {"block": list(thread.block), "thread": list(thread.thread)}
@@ -107,14 +108,14 @@ def _outcome(outcome: Outcome) -> dict[str, Any]:
     if isinstance(outcome, RaceFound | BarrierDivergence):
         data["locations"] = [_range(place.path, place.range) for place in outcome.locations]
     if isinstance(outcome, Passed):
-        data["worst"] = {k: _plain(v) for k, v in outcome.worst.items()}
+        data["worst"] = {k: plain(v) for k, v in outcome.worst.items()}
     return data
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
     """JSON has no NaN and no infinity: they become strings."""
     if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):
         return str(value)
     if isinstance(value, tuple):
-        return [_plain(v) for v in value]
+        return [plain(v) for v in value]
     return getattr(value, "value", value)

@@ -22,15 +22,20 @@ def rate(per_second: float, unit: str) -> str:
     return f"{per_second / scale:.3g} {prefix}{unit}"
 
 
+def time_text(made: Measurement) -> str:
+    """``12.34 us ± 1.2 %``; the basis has to stand near."""
+    spread = 50 * (made.high - made.low) / made.seconds if made.seconds else 0.0
+    few = made.samples < FEWEST_FOR_INTERVAL
+    return f"{duration(made.seconds)} {'with too few samples for an interval' if few else f'± {spread:.2g} %'}"
+
+
 def timing_lines(timing: KernelTiming) -> list[str]:
     """One timing: a headline with the interval and the basis, then what it means."""
     made = timing.measurement
     sizes = ", ".join(f"{k} = {v}" for k, v in timing.sizes.items())
-    spread = 50 * (made.high - made.low) / made.seconds if made.seconds else 0.0
     few = made.samples < FEWEST_FOR_INTERVAL
-    sure = "with too few samples for an interval" if few else f"± {spread:.2g} %"
     lines = [
-        f"{timing.kernel}: {duration(made.seconds)} {sure} ({made.basis})",
+        f"{timing.kernel}: {time_text(made)} ({made.basis})",
         f"  case       {sizes or 'the only one'}",
     ]
     if dict(timing.checked_at) != dict(timing.sizes):
@@ -110,7 +115,7 @@ def timing_json(timing: KernelTiming) -> dict[str, Any]:
         "checked_at": dict(timing.checked_at),
         "configuration": dict(timing.configuration),
         "device": timing.device,
-        "measurement": _measurement(timing.measurement),
+        "measurement": measurement_json(timing.measurement),
         "drift": timing.drift,
         "occupancy": None if timing.occupancy is None else asdict(timing.occupancy),
         "attained": None if timing.attained is None else asdict(timing.attained),
@@ -122,7 +127,8 @@ def timing_json(timing: KernelTiming) -> dict[str, Any]:
     }
 
 
-def _measurement(made: Measurement) -> dict[str, Any]:
+def measurement_json(made: Measurement) -> dict[str, Any]:
+    """A measurement as JSON data."""
     return {
         "seconds": made.seconds,
         "interval": [made.low, made.high],

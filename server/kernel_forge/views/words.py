@@ -1,5 +1,6 @@
 """Short texts for verdicts: titles and sentences used by every surface."""
 
+from collections.abc import Mapping
 from typing import assert_never
 
 from kernel_forge.domain.outcome import (
@@ -17,6 +18,18 @@ from kernel_forge.domain.outcome import (
     Unavailable,
     Verdict,
 )
+
+EMULATION = "CPU times of an emulation: good for trying the machinery, not for ranking GPU configurations"
+
+
+def caveat(basis: str) -> str | None:
+    """What must stand beside times of this basis; None where they are what they seem."""
+    return EMULATION if "emulat" in basis else None
+
+
+def pairs(values: Mapping[str, int | float | bool]) -> str:
+    """``BLOCK = 64, VECTOR = true``."""
+    return ", ".join(f"{k} = {str(v).lower() if isinstance(v, bool) else v}" for k, v in values.items())
 
 
 def case_text(case: CaseId) -> str:

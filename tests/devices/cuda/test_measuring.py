@@ -17,13 +17,13 @@ from tests.devices.cuda.test_device import Scripted, compiled
 class Pool:
     """Answers with the entries it was given."""
 
-    def __init__(self, entries: list[dict[str, Any]]) -> None:
-        self.entries = entries
+    def __init__(self, entries: list[dict[str, Any]], **more: Any) -> None:
+        self.entries, self.more = entries, more
         self.jobs: list[Any] = []
 
     def ask(self, header: Any, payload: Any, limit: float) -> Frame:
         self.jobs.append((header, limit))
-        return Frame({"type": "result", "status": "measured", "trials": self.entries})
+        return Frame({"type": "result", "status": "measured", "trials": self.entries, **self.more})
 
 
 def entry(seconds: float, method: str = "graph", **more: Any) -> dict[str, Any]:
@@ -84,3 +84,23 @@ def test_without_its_controls_a_measurement_does_not_claim_to_be_steady(tmp_path
     assert isinstance(made, Timings)
     assert made.drift is None and not made.is_steady
     assert isinstance(made.results[0], Timed) and made.results[0].measurement.launch_bound is None
+
+
+def test_a_brief_plan_takes_the_clock_as_its_only_control(tmp_path: Path) -> None:
+    artifact = compiled(tmp_path, Scripted())
+    assert isinstance(artifact, Artifact)
+    trials = [Trial(artifact, RunRequest((), (Launch("k", (), (1, 1, 1), (32, 1, 1)),))) for _ in range(2)]
+    quick = {**entry(1e-3, "events", samples=[1.1e-3, 1e-3], early=True), "joules": 0.5}
+    pool = Pool([entry(1e-4), entry(1e-5), quick], no_energy="the first has none")
+    plan = TimingPlan(min_samples=5, outputs=False, hopeless=2e-5, energy=True)
+    made = time_trials(pool, control_trials(artifact, 2), trials, plan, "")  # type: ignore[arg-type]
+    assert isinstance(made, Timings)
+    ((job, _),) = pool.jobs
+    assert len(job["runs"]) == 3 and job["controls"] == 1
+    assert job["plan"]["hopeless"] == 2e-5
+    first, second = made.results
+    assert isinstance(first, Timed) and isinstance(second, Timed)
+    assert (first.measurement.early, second.measurement.early) == (False, True)
+    assert first.measurement.launch_bound is None
+    assert (first.joules, second.joules, made.no_energy) == (None, 0.5, "the first has none")
+    assert made.drift == 1.0

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kernel_forge.devices.cuda.protocol import Frame, ProtocolError, read_frame, write_frame
-from kernel_forge.devices.cuda.wire import Code, decode_runs, encode_run
+from kernel_forge.devices.cuda.wire import Code, decode_runs, encode_runs
 from kernel_forge.domain.dtypes import DType
 from kernel_forge.domain.launch import Buffer, BufferRef, Launch, RunRequest, Scalar, poison
 from kernel_forge.domain.texture import Address, Filter, Memory, Read, Sampling, Texture
@@ -68,9 +68,10 @@ def test_a_run_travels_whole(dtype: DType) -> None:
     launch = Launch(
         "k<1>", (BufferRef("x"), BufferRef("y"), Scalar(dtype, 1)), (2, 1, 1), (3, 1, 1), 16, (2, 1, 1), True
     )
-    header, parts = encode_run(Code(b"machine code", {"k<1>": "_Z1k"}), RunRequest(buffers, (launch,), poison_seed=5))
+    request = RunRequest(buffers, (launch,), poison_seed=5)
+    header, parts = encode_runs([(Code(b"machine code", {"k<1>": "_Z1k"}), request)])
     stream = io.BytesIO()
-    write_frame(stream, {"type": "job", "runs": [header]}, parts)
+    write_frame(stream, {"type": "job", **header}, parts)
     stream.seek(0)
     frame = read_frame(stream)
     assert frame is not None
@@ -90,9 +91,9 @@ def test_a_texture_travels_whole() -> None:
     texture = Texture((3, 4), 2, sampling)
     texels = np.arange(24, dtype=np.uint8)
     request = RunRequest((Buffer("t", DType.UINT8, 24, texels, writable=False, texture=texture),), ())
-    header, parts = encode_run(Code(b"", {}), request)
+    header, parts = encode_runs([(Code(b"", {}), request)])
     stream = io.BytesIO()
-    write_frame(stream, {"type": "job", "runs": [header]}, parts)
+    write_frame(stream, {"type": "job", **header}, parts)
     stream.seek(0)
     frame = read_frame(stream)
     assert frame is not None

@@ -25,6 +25,7 @@ class Clock:
         self.seconds: dict[str, float] = {}
         self.recording: list[str] | None = None
         self.fail_at: int | None = None
+        self.allocated: list[int] = []
         self.ramp = 0  # so many launches run at half the speed
 
     def run(self, kernel: str, overhead: float) -> None:
@@ -93,7 +94,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Iterator[Clock]:
         "Event": Event,
         "Error": type("Error", (Exception,), {}),
         "MemoryError": type("MemoryError", (Exception,), {}),
-        "mem_alloc": lambda size: Allocation(4096),
+        "mem_alloc": lambda size: made.allocated.append(size) or Allocation(4096),
         "device_attribute": types.SimpleNamespace(),
         "DeviceAllocation": Allocation,
         "Stream": object,
@@ -110,6 +111,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Iterator[Clock]:
         monkeypatch.delitem(sys.modules, module)
     monkeypatch.setitem(sys.modules, "pycuda", package)
     monkeypatch.setitem(sys.modules, "pycuda.driver", driver)
+    monkeypatch.setattr("time.sleep", lambda seconds: None)  # the GPU's time is not ours
     yield made
     for module in [m for m in sys.modules if m.startswith(MODULES)]:
         del sys.modules[module]
@@ -127,7 +129,12 @@ def measure(clock: Clock, runs: list[WireRun], **plan: Any) -> Any:
 
     stream = types.SimpleNamespace(handle=0)
     gpu: Any = types.SimpleNamespace(
-        library=Library(clock, CudaError), l2_bytes=L2, ordinal=0, stream=stream, free_bytes=lambda: 1 << 34
+        library=Library(clock, CudaError),
+        l2_bytes=L2,
+        ordinal=0,
+        stream=stream,
+        free_bytes=lambda: 1 << 34,
+        pci_bus="0000:01:00.0",
     )
     return measured(gpu, runs, TimingPlan(**{"budget": 0.2, **plan}), lambda: "")
 
@@ -189,3 +196,176 @@ def test_what_is_read_and_written_is_restored_before_every_execution(
     ours = [what for what in done if what != "control"]
     assert ours.count("in_place") > 5
     assert all(before == "restored" for before, what in itertools.pairwise(ours) if what == "in_place")
+
+
+BRIEF = {"outputs": False, "min_samples": 5, "interval": 0.05}
+
+
+def test_a_hopeless_trial_is_given_up_and_the_others_are_not(clock: Clock) -> None:
+    """At most: its first execution, and twice two more."""
+    clock.seconds = {"control": 1e-4, "good": 3e-5, "bad": 9e-5}
+    for plan in (BRIEF, {}):
+        runs = [run("control"), run("good"), run("bad")]
+        _, good, bad = measure(clock, runs, **plan, hopeless=6e-5).header["trials"]
+        assert (good["early"], bad["early"]) == (False, True)
+        assert 1 <= len(bad["samples"]) <= 2
+        assert median(bad) == pytest.approx(9e-5 + EVENT_SECONDS)
+        assert median(good) == pytest.approx(3e-5)
+        assert len(good["samples"]) >= 6
+
+
+def test_an_endless_seeming_trial_is_executed_once(clock: Clock) -> None:
+    clock.seconds = {"control": 1e-4, "k": 1e-5, "bad": 0.5}
+    launched: list[str] = []
+    run_on = clock.run
+    clock.run = lambda kernel, overhead: (launched.append(kernel), run_on(kernel, overhead))[1]  # type: ignore[method-assign,assignment]
+    _, _, bad = measure(clock, [run("control"), run("k"), run("bad")], **BRIEF, hopeless=1e-4).header["trials"]
+    assert bad["early"] and launched.count("bad") == 1
+
+
+def test_a_control_is_never_hopeless(clock: Clock) -> None:
+    clock.seconds = {"control": 1e-4, "k": 1e-6}
+    control, k = measure(clock, [run("control"), run("k")], **BRIEF, hopeless=5e-5).header["trials"]
+    assert not control["early"] and len(control["samples"]) >= 6 and not k["early"]
+
+
+def test_low_clocks_make_nothing_hopeless(clock: Clock) -> None:
+    """At half the speed, which the control kernel waits for to pass, the trial would be beyond the limit."""
+    clock.seconds, clock.ramp = {"control": 1e-4, "k": 1e-5}, 40
+    _, k = measure(clock, [run("control"), run("k")], **BRIEF, hopeless=1.5e-5).header["trials"]
+    assert not k["early"]
+
+
+def test_a_brief_plan_takes_few_executions(clock: Clock) -> None:
+    """One trial of 1 ms beside the control: 1 + 2 executions first, two recorded batches, two of warm-up, 6 samples."""
+    counts: dict[str, int] = {}
+    run_on = clock.run
+    clock.run = lambda kernel, overhead: (counts.update({kernel: counts.get(kernel, 0) + 1}), run_on(kernel, overhead))[
+        1
+    ]  # type: ignore[method-assign,assignment]
+    clock.seconds = {"control": 1e-3, "k": 1e-3}
+    size = 4 * L2  # two sets, so batches of two
+    measure(clock, [run("control"), run("k", size)], **BRIEF)
+    assert counts["k"] <= 3 + 2 * (1 + 2 + 6)
+    counts.clear()
+    measure(clock, [run("control"), run("k", size)])
+    assert counts["k"] >= 2 * (20 + 10)  # the full plan is as it was
+
+
+DATA = memoryview(bytes(4 * L2))
+
+
+def in_place(kernel: str, data: memoryview = DATA, seed: int = 0) -> WireRun:
+    """Works on a buffer that is read and written."""
+    buffers = (WireBuffer("y", DType.FLOAT32, len(data), True, False, data),)
+    launch = WireLaunch(kernel, ("y",), (1, 1, 1), (32, 1, 1), 0, None, False)
+    return WireRun(Code(b"", {kernel: kernel}), None, buffers, (launch,), seed, 5.0, 1000)
+
+
+def test_trials_with_equal_buffers_share_them(clock: Clock) -> None:
+    clock.seconds = {"control": 1e-4, **{f"k{n}": 1e-5 for n in range(8)}}
+
+    def taken(runs: list[WireRun], **plan: Any) -> int:
+        clock.allocated.clear()
+        measure(clock, [run("control", nbytes=0), *runs], **{**BRIEF, **plan})
+        return sum(size for size in clock.allocated if size != 2 * L2)  # without what flushes the cache
+
+    eight = [in_place(f"k{n}") for n in range(8)]
+    one = taken(eight[:1])
+    assert one == 3 * len(DATA)  # two sets and the pristine contents
+    assert taken(eight) == one
+    assert taken(eight, outputs=True) == 8 * one
+    # Other contents, another poison: another buffer.
+    assert taken([eight[0], in_place("k1", memoryview(bytes(4 * L2)))]) == 2 * one
+    assert taken([eight[0], in_place("k1", seed=1)]) == 2 * one
+
+
+def test_shared_buffers_are_restored_before_every_execution(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two trials in turn on the same two sets: no execution on a set that was executed on since it was restored."""
+    dirty: set[int] = set()
+    found: list[str] = []
+    addresses = itertools.count(4096, 4096)
+    driver = sys.modules["pycuda.driver"]
+    monkeypatch.setattr(driver, "mem_alloc", lambda size: driver.DeviceAllocation(next(addresses)))  # type: ignore[attr-defined]
+    monkeypatch.setattr(driver, "memcpy_dtod_async", lambda to, *rest: dirty.discard(int(to)))
+    clock.seconds = {"control": 1e-4, "a": 1e-5, "b": 2e-5}
+
+    class Watching(Library):
+        def launch(self, function: str, grid: Any, block: Any, shared: int, stream: int, args: Any, *rest: Any) -> None:
+            at = int.from_bytes(args[0], "little") if args else 0
+            if clock.recording is not None:
+                clock.recording.append((function, at))  # type: ignore[arg-type]
+            else:
+                self.execute(function, at)
+
+        def launch_graph(self, graph: Any, stream: int) -> None:
+            for function, at in graph:
+                self.execute(function, at)
+
+        def execute(self, function: str, at: int) -> None:
+            if at:
+                found.append(f"{function} {'dirty' if at in dirty else 'clean'}")
+                dirty.add(at)
+            clock.run(function, 0.0)
+
+    monkeypatch.setitem(globals(), "Library", Watching)
+    header = measure(clock, [run("control", nbytes=0), in_place("a"), in_place("b")], **BRIEF).header
+    assert [t["status"] for t in header["trials"]] == ["timed"] * 3
+    assert set(found) == {"a clean", "b clean"}
+
+
+class Nvml(types.ModuleType):
+    """Plays ``pynvml``: the board takes so many watts; the counter moves every 50 ms."""
+
+    def __init__(self, clock: Clock, watts: float) -> None:
+        super().__init__("pynvml")
+        self.NVMLError = type("NVMLError", (Exception,), {})
+        self.nvmlInit = lambda: None
+        self.nvmlDeviceGetHandleByPciBusId = lambda bus: bus
+        self.nvmlDeviceGetTotalEnergyConsumption = lambda bus: int(1000 * watts * (clock.now // 0.05 * 0.05))
+
+
+def test_energy_is_power_by_time(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pynvml", Nvml(clock, 400.0))
+    clock.seconds = {"control": 1e-4, "k": 1e-3}
+    header = measure(clock, [run("control"), run("k")], **BRIEF, energy=True).header
+    assert "joules" not in header["trials"][0]
+    # 400 W for 1 ms; the counter's step of 50 ms in half a second may be off by a burst of 20 ms at each end.
+    assert header["trials"][1]["joules"] == pytest.approx(0.4, rel=0.08)
+    assert "no_energy" not in header
+
+
+def test_energy_that_cannot_be_told_has_a_reason(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock.seconds = {"control": 1e-4, "k": 1e-3, "tiny": 1e-6}
+    monkeypatch.setitem(sys.modules, "pynvml", None)
+    header = measure(clock, [run("control"), run("k")], **BRIEF, energy=True).header
+    assert header["trials"][1]["status"] == "timed" and "joules" not in header["trials"][1]
+    assert "pip install" in header["no_energy"]
+    nvml = Nvml(clock, 400.0)
+    monkeypatch.setitem(sys.modules, "pynvml", nvml)
+    header = measure(clock, [run("control"), run("k"), run("tiny", nbytes=64)], **BRIEF, energy=True).header
+    assert "joules" in header["trials"][1] and "joules" not in header["trials"][2]
+    assert "before it" in header["no_energy"]
+
+    def refuse(bus: str) -> int:
+        raise nvml.NVMLError("Not Supported")
+
+    nvml.nvmlDeviceGetTotalEnergyConsumption = refuse
+    header = measure(clock, [run("control"), run("k")], **BRIEF, energy=True).header
+    assert header["trials"][1]["status"] == "timed"
+    assert "Not Supported" in header["no_energy"]
+
+
+def test_a_fault_while_energy_is_measured_leaves_the_time(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+    from kernel_forge.devices.cuda.worker import timed_trial
+    from kernel_forge.devices.cuda.worker.driver_library import CudaError
+
+    def fail(self: Any, batches: int) -> None:
+        raise CudaError("cuGraphLaunch", 700, "CUDA_ERROR_ILLEGAL_ADDRESS")
+
+    monkeypatch.setattr(timed_trial.TimedTrial, "repeat", fail)
+    monkeypatch.setitem(sys.modules, "pynvml", Nvml(clock, 400.0))
+    clock.seconds = {"control": 1e-4, "k": 1e-3}
+    result = measure(clock, [run("control"), run("k")], **BRIEF, energy=True)
+    assert result.header["trials"][1]["status"] == "timed" and result.spent
+    assert "ILLEGAL_ADDRESS" in result.header["no_energy"]

@@ -26,7 +26,7 @@ from kernel_forge.devices.cuda.pool import WorkerPool
 from kernel_forge.devices.cuda.profiler import profile
 from kernel_forge.devices.cuda.sanitizer import MISSING, sanitize
 from kernel_forge.devices.cuda.supervisor import WorkerUnavailable
-from kernel_forge.devices.cuda.wire import POISON_KERNEL, Code, encode_run
+from kernel_forge.devices.cuda.wire import POISON_KERNEL, Code, encode_runs
 from kernel_forge.devices.shadow import HostCode, TooManyHeaders, shadow_sources
 from kernel_forge.domain.launch import CompileRequest, RunRequest, Schedule
 from kernel_forge.domain.measurement import Peaks, TimingPlan, Timings
@@ -187,10 +187,10 @@ class CudaDevice:
         poison = self._poison()
         if isinstance(poison, Unavailable):
             return poison
-        header, payload = encode_run(code, request, poison)
+        header, payload = encode_runs([(code, request)], poison)
         limit = request.time_limit + GRACE_SECONDS
         try:
-            answer = self.pool.ask({"task": "run", "runs": [header]}, payload, limit)
+            answer = self.pool.ask({"task": "run", **header}, payload, limit)
         except WorkerUnavailable as error:
             return Unavailable(str(error))
         return run_outcome(answer, request, texts)

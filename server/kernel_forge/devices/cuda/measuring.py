@@ -10,7 +10,7 @@ from kernel_forge.devices.cuda.asking import ask
 from kernel_forge.devices.cuda.outcomes import contents, driver_failure, understood
 from kernel_forge.devices.cuda.pool import WorkerPool
 from kernel_forge.devices.cuda.protocol import Frame
-from kernel_forge.devices.cuda.wire import encode_plan, encode_run
+from kernel_forge.devices.cuda.wire import Code, encode_plan, encode_runs
 from kernel_forge.domain.dtypes import DType
 from kernel_forge.domain.launch import Buffer, BufferRef, Launch, RunRequest, Scalar
 from kernel_forge.domain.measurement import Measurement, Timed, TimingPlan, Timings, median_interval
@@ -18,12 +18,12 @@ from kernel_forge.domain.outcome import RunFailure, TimedOut, Unavailable
 from kernel_forge.ports import Artifact, Trial
 
 CONTROL_KERNELS = ("kf_control", "kf_empty")
-CONTROLS = 3
 CONTROL_ROUNDS = 2000
 LAUNCH_BOUND = 3.0
 # Beside the budget: making buffers, and up to so many executions of a slow kernel: warming up, one sample at the end.
 SETUP_SECONDS = 60.0
 EXECUTIONS = 8
+ENERGY_SECONDS = 5.0
 
 
 def control_trials(artifact: Artifact, multiprocessors: int) -> list[Trial]:
@@ -48,26 +48,31 @@ def time_trials(
     pool: WorkerPool, controls: Sequence[Trial], trials: Sequence[Trial], plan: TimingPlan, basis: str
 ) -> Timings | Unavailable:
     """One job for all trials; ``controls`` are those of :func:`control_trials`."""
-    headers: list[Mapping[str, Any]] = []
-    payload: list[bytes | memoryview] = []
+    if plan.is_brief:
+        controls = controls[:1]  # the clock's
+    runs: list[tuple[Code, RunRequest]] = []
     sources: list[Mapping[str, UserFile]] = []
     for trial in (*controls, *trials):
         loaded = load_code(trial.artifact)
         if isinstance(loaded, Unavailable):
             return loaded
-        header, parts = encode_run(loaded[0], trial.request)
-        headers.append(header)
-        payload.extend(parts)
+        runs.append((loaded[0], trial.request))
         sources.append(loaded[1])
     limit = plan.budget + SETUP_SECONDS + EXECUTIONS * sum(t.request.time_limit for t in trials)
-    job = {"task": "time", "runs": headers, "plan": encode_plan(plan)}
+    if plan.energy:
+        limit += ENERGY_SECONDS * len(trials)
+    header, payload = encode_runs(runs)
+    job = {"task": "time", **header, "plan": encode_plan(plan), "controls": len(controls)}
     answer = ask(pool, job, payload, limit, doing="while timing")
     if isinstance(answer, Unavailable):
         return answer
-    return understood(lambda: _read(answer, (*controls, *trials), sources, basis), "while timing")
+    return understood(lambda: _read(answer, len(controls), (*controls, *trials), sources, basis), "while timing")
 
 
-def _read(answer: Frame, trials: Sequence[Trial], sources: Sequence[Mapping[str, UserFile]], basis: str) -> Timings:
+def _read(
+    answer: Frame, controls: int, trials: Sequence[Trial], sources: Sequence[Mapping[str, UserFile]], basis: str
+) -> Timings:
+    """``controls`` of the trials come first."""
     entries = answer.header["trials"]
     control = entries[0]
     drift = None
@@ -75,21 +80,21 @@ def _read(answer: Frame, trials: Sequence[Trial], sources: Sequence[Mapping[str,
         samples = control["samples"]
         third = max(1, len(samples) // 3)
         drift = statistics.median(samples[-third:]) / statistics.median(samples[:third])
-    floors = {e["method"]: statistics.median(e["samples"]) for e in entries[1:CONTROLS] if e["status"] == "timed"}
+    floors = {e["method"]: statistics.median(e["samples"]) for e in entries[1:controls] if e["status"] == "timed"}
     results: list[Timed | RunFailure] = []
     outputs = iter(answer.arrays(o["nbytes"] for e in entries for o in e.get("outputs", ())))
     for number, (entry, trial) in enumerate(zip(entries, trials, strict=True)):
         arrays = [next(outputs) for _ in entry.get("outputs", ())]
-        if number < CONTROLS:
+        if number < controls:
             continue
         if entry["status"] == "timed":
             floor = floors.get(entry["method"])
             measurement = _measurement(entry, floor and LAUNCH_BOUND * floor * len(trial.request.launches), basis)
             by_name = {b.name: b for b in trial.request.buffers}
-            results.append(Timed(measurement, contents(arrays, entry["outputs"], by_name)))
+            results.append(Timed(measurement, contents(arrays, entry["outputs"], by_name), entry.get("joules")))
         else:
             results.append(_failure(entry, trial.request, sources[number]))
-    return Timings(tuple(results), drift)
+    return Timings(tuple(results), drift, answer.header.get("no_energy"))
 
 
 def _measurement(entry: Mapping[str, Any], bound: float | None, basis: str) -> Measurement:
@@ -98,7 +103,8 @@ def _measurement(entry: Mapping[str, Any], bound: float | None, basis: str) -> M
     low, high = median_interval(samples)
     median = statistics.median(samples)
     launch_bound = None if bound is None else median < bound
-    return Measurement(median, low, high, len(samples), int(entry["batch"]), entry["method"], launch_bound, basis)
+    batch, method, early = int(entry["batch"]), str(entry["method"]), bool(entry.get("early"))
+    return Measurement(median, low, high, len(samples), batch, method, launch_bound, basis, early)
 
 
 def _failure(entry: Mapping[str, Any], request: RunRequest, sources: Mapping[str, UserFile]) -> RunFailure:

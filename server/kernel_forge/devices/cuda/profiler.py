@@ -8,7 +8,7 @@ from kernel_forge.devices.cuda.artifacts import load_code
 from kernel_forge.devices.cuda.asking import ask
 from kernel_forge.devices.cuda.outcomes import understood
 from kernel_forge.devices.cuda.pool import WorkerPool
-from kernel_forge.devices.cuda.wire import encode_run
+from kernel_forge.devices.cuda.wire import encode_runs
 from kernel_forge.domain.launch import RunRequest
 from kernel_forge.domain.outcome import Unavailable
 from kernel_forge.domain.performance import Counters
@@ -42,8 +42,8 @@ def profile(pool: WorkerPool, artifact: Artifact, request: RunRequest) -> tuple[
     loaded = load_code(artifact)
     if isinstance(loaded, Unavailable):
         return loaded
-    header, payload = encode_run(loaded[0], request)
-    job = {"task": "profile", "metrics": list(METRICS), "runs": [header]}
+    header, payload = encode_runs([(loaded[0], request)])
+    job = {"task": "profile", "metrics": list(METRICS), **header}
     limit = request.time_limit + SETUP_SECONDS
     answer = ask(pool, job, payload, limit, doing="while profiling", missing=MISSING)
     if isinstance(answer, Unavailable):

@@ -14,7 +14,7 @@ from kernel_forge.devices.cuda.artifacts import load_code
 from kernel_forge.devices.cuda.asking import ask
 from kernel_forge.devices.cuda.outcomes import understood, where_in
 from kernel_forge.devices.cuda.pool import WorkerPool
-from kernel_forge.devices.cuda.wire import encode_run
+from kernel_forge.devices.cuda.wire import encode_runs
 from kernel_forge.domain.launch import RunRequest
 from kernel_forge.domain.outcome import (
     BarrierDivergence,
@@ -48,10 +48,10 @@ def sanitize(
     if isinstance(loaded, Unavailable):
         return loaded
     code, sources = loaded
-    header, payload = encode_run(code, request)
+    header, payload = encode_runs([(code, request)])
     found: list[SanitizerFailure] = []
     for tool in tools:
-        job = {"task": "sanitize", "tool": tool, "runs": [header]}
+        job = {"task": "sanitize", "tool": tool, **header}
         limit = request.time_limit + SETUP_SECONDS
         answer = ask(pool, job, payload, limit, doing=f"under {tool}", missing=MISSING)
         if isinstance(answer, Unavailable):

@@ -1,6 +1,6 @@
 """Run requests and loaded code as headers and payloads; see :mod:`kernel_forge.devices.cuda.protocol`."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -71,23 +71,64 @@ class WireRun:
     output_limit: int
 
 
-def encode_run(
-    code: Code, request: RunRequest, poison: Code | None = None
+class Parts:
+    """The payload of a job: every image and array once, however many runs have it.
+
+    Arrays are told apart by the memory that they lie in, images by their bytes. What is added must not change before it
+    is sent.
+    """
+
+    def __init__(self) -> None:
+        self.payload: list[bytes | memoryview] = []
+        self._known: dict[object, int] = {}
+
+    @property
+    def sizes(self) -> list[int]:
+        """Bytes of each part, for the header."""
+        return [len(part) for part in self.payload]
+
+    def image(self, image: bytes | memoryview) -> int:
+        """The number of the part that is ``image``."""
+        return self._number(bytes(image), image)
+
+    def array(self, array: Array) -> int:
+        """The number of the part that has the elements of ``array``, in C order."""
+        held = np.ascontiguousarray(array)
+        if held.nbytes and np.shares_memory(held, array):
+            return self._number((held.__array_interface__["data"][0], held.nbytes), as_bytes(held))
+        return self._number(("copy", len(self.payload)), as_bytes(held))
+
+    def _number(self, key: object, part: bytes | memoryview) -> int:
+        if key not in self._known:
+            self._known[key] = len(self.payload)
+            self.payload.append(part)
+        return self._known[key]
+
+
+def encode_runs(
+    runs: Sequence[tuple[Code, RunRequest]], poison: Code | None = None
 ) -> tuple[dict[str, Any], list[bytes | memoryview]]:
-    """Header and payload parts of one execution; without ``poison`` shared memory stays as the last kernel left it."""
-    arrays = [None if b.data is None else np.ascontiguousarray(b.data) for b in request.buffers]
-    header = {
-        "image": len(code.image),
-        "entries": dict(code.entries),
-        "poison": None if poison is None else {"image": len(poison.image), "entries": dict(poison.entries)},
-        "buffers": [_buffer_header(b, a) for b, a in zip(request.buffers, arrays, strict=True)],
+    """Header entries and payload parts of some executions; without ``poison`` shared memory stays as the last kernel
+    left it."""
+    parts = Parts()
+    headers = [_run_header(code, request, poison, parts) for code, request in runs]
+    return {"runs": headers, "parts": parts.sizes}, parts.payload
+
+
+def _run_header(code: Code, request: RunRequest, poison: Code | None, parts: Parts) -> dict[str, Any]:
+    return {
+        "code": _code_header(code, parts),
+        "poison": None if poison is None else _code_header(poison, parts),
+        "buffers": [_buffer_header(b, parts) for b in request.buffers],
         "launches": [_launch_header(launch) for launch in request.launches],
         "poison_seed": request.poison_seed,
         "time_limit": request.time_limit,
         "output_limit": request.output_limit,
     }
-    images = [code.image] if poison is None else [code.image, poison.image]
-    return header, [*images, *(as_bytes(a) for a in arrays if a is not None)]
+
+
+def _code_header(code: Code, parts: Parts) -> dict[str, Any]:
+    return {"image": parts.image(code.image), "entries": dict(code.entries)}
 
 
 def as_bytes(array: Array) -> memoryview:
@@ -96,9 +137,9 @@ def as_bytes(array: Array) -> memoryview:
     return memoryview(view)
 
 
-def _buffer_header(buffer: Buffer, data: Array | None) -> dict[str, Any]:
-    if data is not None and data.nbytes != buffer.nbytes:
-        raise ValueError(f"{buffer.name}: {data.nbytes} bytes of data for {buffer.nbytes}")
+def _buffer_header(buffer: Buffer, parts: Parts) -> dict[str, Any]:
+    if buffer.data is not None and buffer.data.nbytes != buffer.nbytes:
+        raise ValueError(f"{buffer.name}: {buffer.data.nbytes} bytes of data for {buffer.nbytes}")
     return {
         "name": buffer.name,
         "dtype": buffer.dtype.value,
@@ -106,7 +147,7 @@ def _buffer_header(buffer: Buffer, data: Array | None) -> dict[str, Any]:
         "writable": buffer.writable,
         "symbol": buffer.symbol,
         "texture": None if buffer.texture is None else encode_texture(buffer.texture),
-        "data": data is not None,
+        "data": None if buffer.data is None else parts.array(buffer.data),
     }
 
 
@@ -124,28 +165,24 @@ def _launch_header(launch: Launch) -> dict[str, Any]:
 
 
 def decode_runs(frame: Frame) -> list[WireRun]:
-    """The executions in ``header["runs"]``, their arrays cut from the payload.
+    """The executions in ``header["runs"]``, their arrays cut from the payload: one that several have is the same object
+    in all of them.
 
     Raises:
         ProtocolError: the header is not of this form.
     """
     try:
-        headers: Sequence[Mapping[str, Any]] = frame.header["runs"]
-        sizes = [s for h in headers for s in _sizes(h)]
-        parts = iter(frame.arrays(sizes))
-        return [_run(h, parts) for h in headers]
-    except (KeyError, TypeError, ValueError) as error:
+        parts = frame.arrays(frame.header["parts"])
+        return [_run(h, parts) for h in frame.header["runs"]]
+    except (KeyError, TypeError, ValueError, IndexError) as error:
         raise ProtocolError(f"a job that is not of this version: {error!r}") from None
 
 
-def _sizes(header: Mapping[str, Any]) -> list[int]:
-    images = [h["image"] for h in (header, header["poison"]) if h is not None]
-    return [*images, *(b["nbytes"] for b in header["buffers"] if b["data"])]
+def _code(header: Mapping[str, Any], parts: Sequence[memoryview]) -> Code:
+    return Code(parts[header["image"]], dict(header["entries"]))
 
 
-def _run(header: Mapping[str, Any], parts: Iterator[memoryview]) -> WireRun:
-    code, poison = (None if h is None else Code(next(parts), dict(h["entries"])) for h in (header, header["poison"]))
-    assert code is not None
+def _run(header: Mapping[str, Any], parts: Sequence[memoryview]) -> WireRun:
     buffers = tuple(
         WireBuffer(
             b["name"],
@@ -153,15 +190,15 @@ def _run(header: Mapping[str, Any], parts: Iterator[memoryview]) -> WireRun:
             int(b["nbytes"]),
             bool(b["writable"]),
             bool(b["symbol"]),
-            next(parts) if b["data"] else None,
+            None if b["data"] is None else parts[b["data"]],
             None if b["texture"] is None else decode_texture(b["texture"]),
         )
         for b in header["buffers"]
     )
     launches = tuple(_launch(launch) for launch in header["launches"])
     return WireRun(
-        code,
-        poison,
+        _code(header["code"], parts),
+        None if header["poison"] is None else _code(header["poison"], parts),
         buffers,
         launches,
         int(header["poison_seed"]),
@@ -224,6 +261,8 @@ def encode_plan(plan: TimingPlan) -> dict[str, Any]:
         "min_samples": plan.min_samples,
         "cold": plan.cold,
         "outputs": plan.outputs,
+        "hopeless": plan.hopeless,
+        "energy": plan.energy,
     }
 
 
@@ -235,4 +274,6 @@ def decode_plan(header: Mapping[str, Any]) -> TimingPlan:
         int(header["min_samples"]),
         bool(header["cold"]),
         bool(header["outputs"]),
+        None if header["hopeless"] is None else float(header["hopeless"]),
+        bool(header["energy"]),
     )

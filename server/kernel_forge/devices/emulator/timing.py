@@ -5,11 +5,20 @@ import time
 from collections.abc import Callable, Sequence
 
 from kernel_forge.domain.launch import RunRequest
-from kernel_forge.domain.measurement import Measurement, Timed, TimingPlan, Timings, is_narrow, median_interval
+from kernel_forge.domain.measurement import (
+    EARLY_SAMPLES,
+    Measurement,
+    Timed,
+    TimingPlan,
+    Timings,
+    is_narrow,
+    median_interval,
+)
 from kernel_forge.domain.outcome import Ran, RunFailure, RunOutcome
 from kernel_forge.ports import Artifact, Trial
 
 BASIS = "CPU time of an emulation"
+NO_ENERGY = "an emulation has no energy of its own"
 
 
 def time_on_cpu(
@@ -18,22 +27,29 @@ def time_on_cpu(
     """Run the trials in turn until the intervals are narrow or the budget ends."""
     samples: list[list[float]] = [[] for _ in trials]
     last: list[RunOutcome | None] = [None for _ in trials]
+    early: set[int] = set()
     deadline = time.monotonic() + plan.budget
     while True:
         for number, trial in enumerate(trials):
-            if last[number] is None or isinstance(last[number], Ran):
+            if number not in early and (last[number] is None or isinstance(last[number], Ran)):
                 outcome = last[number] = run(trial.artifact, trial.request)
                 if isinstance(outcome, Ran):
                     samples[number].append(outcome.seconds)
-        done = all(len(s) >= plan.min_samples and is_narrow(s, plan.interval) for s in samples if s)
+                    # The first execution may have waited for the disk; the second decides.
+                    if len(samples[number]) == EARLY_SAMPLES and plan.is_hopeless(min(samples[number])):
+                        early.add(number)
+        going = [s for number, s in enumerate(samples) if s and number not in early]
+        done = all(len(s) >= plan.min_samples and is_narrow(s, plan.interval) for s in going)
         if done or time.monotonic() > deadline:
             break
-    return Timings(tuple(_result(o, s) for o, s in zip(last, samples, strict=True) if o is not None), None)
+    made = enumerate(zip(last, samples, strict=True))
+    results = tuple(_result(o, s, n in early) for n, (o, s) in made if o is not None)
+    return Timings(results, None, NO_ENERGY if plan.energy else None)
 
 
-def _result(outcome: RunOutcome, samples: list[float]) -> Timed | RunFailure:
+def _result(outcome: RunOutcome, samples: list[float], early: bool) -> Timed | RunFailure:
     if not isinstance(outcome, Ran):
         return outcome
     low, high = median_interval(samples)
     median = statistics.median(samples)
-    return Timed(Measurement(median, low, high, len(samples), 1, "process", None, BASIS), outcome.contents)
+    return Timed(Measurement(median, low, high, len(samples), 1, "process", None, BASIS, early), outcome.contents)

@@ -41,11 +41,19 @@ class _Order:
     result: "Future[TunedTrial]"
 
 
+def suitable_width(group: int, *, learns: bool) -> int:
+    """Trials to have under way on this machine: enough that a compiler is never waited for; no more than two groups
+    where each result makes the next choice better."""
+    cpus = len(os.sched_getaffinity(0))
+    return max(1, min(2 * group, cpus)) if learns else 2 * max(group, cpus)
+
+
 class LocalExecutor:
     """An :class:`~kernel_forge.jobs.tune.executor.Executor` on the device of a workbench.
 
     ``gate`` is the case at which every configuration must be right before it is timed at ``cases``; None where there is
-    none small enough. Trials are timed in groups of up to ``group``, against each other.
+    none small enough. Trials are timed in groups of up to ``group``, against each other. ``width`` of them are under
+    way at a time, of which each CPU compiles one.
     """
 
     def __init__(
@@ -56,15 +64,15 @@ class LocalExecutor:
         plan: TimingPlan,
         *,
         group: int,
+        width: int,
     ) -> None:
         self._bench = bench
         self._cases = tuple(cases)
         self._gate = gate
         self._plan = plan
         self._group = group
-        cpus = len(os.sched_getaffinity(0))
-        self.width = max(1, min(2 * group, cpus))
-        self._compilers = ThreadPoolExecutor(max(1, min(cpus, self.width)), "compile")
+        self.width = width
+        self._compilers = ThreadPoolExecutor(min(len(os.sched_getaffinity(0)), width), "compile")
         self._waiting: deque[_Order] = deque()
         self._changed = threading.Condition()
         self._closed = False

@@ -1,7 +1,7 @@
 """A search in the ledger: what is needed to go on with it in another process, and to compare it later."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -44,7 +44,7 @@ class SearchRecord:
             Kind.TRIAL,
             {"type": "Timed"} if timed else {"type": "Failed", "message": trial.failure},
             configuration=trial.configuration,
-            details={"number": number, "seconds": trial.seconds, "early": trial.early},
+            details={"number": number, "seconds": trial.seconds, "early": trial.early, "reason": trial.reason},
         )
 
     def end(self, tuning: KernelTuning, device_name: str) -> None:
@@ -171,5 +171,7 @@ def _trials(ledger: Ledger, run: int) -> tuple[TunedTrial, ...]:
         times = tuple(float(s) for s in seconds) if isinstance(seconds, Sequence) else None  # type: ignore[arg-type]
         message = record.outcome.get("message")
         failure = str(message) if times is None else None
-        found.append(TunedTrial(dict(record.configuration), times, failure, bool(record.details.get("early"))))
+        reason = record.details.get("reason")
+        made = TunedTrial(dict(record.configuration), times, failure, bool(record.details.get("early")))
+        found.append(replace(made, reason=None if reason is None else str(reason)))
     return tuple(found)

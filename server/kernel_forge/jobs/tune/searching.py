@@ -4,12 +4,13 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from kernel_forge.domain.event import Progress, Report
 from kernel_forge.domain.spec import Configuration
 from kernel_forge.domain.tuning import Budget, SearchProgress, TunedTrial, convergence
 from kernel_forge.jobs.tune.executor import Executor
+from kernel_forge.jobs.tune.prior import Suggestion
 from kernel_forge.jobs.tune.record import SearchRecord
 from kernel_forge.search import Proposal, Search, reason_to_stop, remaining_seconds
 
@@ -23,6 +24,7 @@ class Searching:
     Attributes:
         default: the configuration that speed is compared with, tried first and alone; None where there is none.
         is_finishing: whether somebody asked to end with what there is.
+        suggestions: what the search was told to try first, and why.
         trials: in the order in which they were told, those of an earlier process first.
     """
 
@@ -34,6 +36,7 @@ class Searching:
     report: Report
     default: Configuration | None
     is_finishing: Callable[[], bool]
+    suggestions: Sequence[Suggestion] = ()
     trials: list[TunedTrial] = field(default_factory=list)
     _began: float = field(default_factory=time.monotonic)
 
@@ -57,7 +60,11 @@ class Searching:
             if not self._wait(future):
                 continue
             pending.popleft()
-            self._take(proposal, future.result())
+            trial = future.result()
+            self._take(proposal, replace(trial, reason=self._reason(trial.configuration)))
+
+    def _reason(self, configuration: Configuration) -> str | None:
+        return next((reason for suggested, reason in self.suggestions if suggested == configuration), None)
 
     def _ended(self) -> str | None:
         if self.is_finishing():

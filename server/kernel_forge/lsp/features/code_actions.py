@@ -1,17 +1,25 @@
-"""Code actions: mend a spec, verify a kernel, draft a spec block."""
+"""Code actions: mend a spec, verify and tune a kernel, apply what tuning found, draft a spec block."""
+
+from collections.abc import Mapping
 
 from lsprotocol import types as lsp
 
 from kernel_forge.domain.errors import UsageError
+from kernel_forge.domain.outcome import Passed, Verdict
 from kernel_forge.domain.text import Range, TextEdit
 from kernel_forge.lsp.convert import from_range, path_of, to_diagnostic, to_text_edit, uri_of
 from kernel_forge.lsp.document import Document
-from kernel_forge.lsp.features.reading import current_findings, sidecar_path
+from kernel_forge.lsp.features.reading import current_findings, sidecar_of, sidecar_path
+from kernel_forge.lsp.features.tuning import AUTOTUNE_COMMAND, untunable
 from kernel_forge.lsp.features.verification import UNTRUSTED, VERIFY_COMMAND
 from kernel_forge.lsp.server import KernelForgeServer
+from kernel_forge.lsp.tuned import is_sure
 from kernel_forge.source import Kernel
+from kernel_forge.views.words import pairs, problem
 
 VERIFY_KIND = "refactor.rewrite.kernelForge.verify"
+AUTOTUNE_KIND = "refactor.rewrite.kernelForge.autotune"
+APPLY_KIND = "refactor.rewrite.kernelForge.applyBest"
 ADD_SPEC_KIND = "refactor.rewrite.kernelForge.addSpecBlock"
 
 
@@ -21,7 +29,8 @@ def register(server: KernelForgeServer) -> None:
     @server.feature(
         lsp.TEXT_DOCUMENT_CODE_ACTION,
         lsp.CodeActionOptions(
-            code_action_kinds=[lsp.CodeActionKind.QuickFix, VERIFY_KIND, ADD_SPEC_KIND], resolve_provider=False
+            code_action_kinds=[lsp.CodeActionKind.QuickFix, VERIFY_KIND, AUTOTUNE_KIND, APPLY_KIND, ADD_SPEC_KIND],
+            resolve_provider=False,
         ),
     )
     def code_action(ls: KernelForgeServer, params: lsp.CodeActionParams) -> list[lsp.CodeAction]:
@@ -72,14 +81,12 @@ def _kernel_actions(server: KernelForgeServer, document: Document, where: Range)
         return []
     specs = document.reading.specs if document.reading is not None else ()
     if any(spec.kernel == kernel.name for spec in specs):
-        title = f"Verify {kernel.name}"
+        why_not = None if server.settings.trusted else UNTRUSTED
+        untuned = untunable(server, document, kernel.name)
         return [
-            lsp.CodeAction(
-                title=title,
-                kind=VERIFY_KIND,
-                command=lsp.Command(title=title, command=VERIFY_COMMAND, arguments=[document.uri, kernel.name]),
-                disabled=None if server.settings.trusted else lsp.CodeActionDisabled(reason=UNTRUSTED),
-            )
+            _run(document, kernel, "Verify", VERIFY_KIND, VERIFY_COMMAND, why_not),
+            _run(document, kernel, "Autotune", AUTOTUNE_KIND, AUTOTUNE_COMMAND, untuned),
+            *_apply_best(server, document, kernel),
         ]
     if kernel.body_range is None or any(block.kernel_below == kernel.name for block in document.source.blocks):
         return []
@@ -95,6 +102,41 @@ def _kernel_actions(server: KernelForgeServer, document: Document, where: Range)
             title=f"Add spec block for {kernel.name}{gaps}",
             kind=ADD_SPEC_KIND,
             edit=_edit(server, document, document.path, (draft.edit,)),
+        )
+    ]
+
+
+def _run(document: Document, kernel: Kernel, verb: str, kind: str, command: str, why_not: str | None) -> lsp.CodeAction:
+    title = f"{verb} {kernel.name}"
+    return lsp.CodeAction(
+        title=title,
+        kind=kind,
+        command=lsp.Command(title=title, command=command, arguments=[document.uri, kernel.name]),
+        disabled=None if why_not is None else lsp.CodeActionDisabled(reason=why_not),
+    )
+
+
+def _apply_best(server: KernelForgeServer, document: Document, kernel: Kernel) -> list[lsp.CodeAction]:
+    """The edit that makes the best configuration the default, where the result speaks of the present text."""
+    known = document.tunings.results.get(kernel.name)
+    standing = document.tunings.standings.get(kernel.name)
+    if known is None or standing is None or standing.is_stale or standing.is_applied:
+        return []
+    tuning = known.result
+    if isinstance(tuning, Verdict) or not tuning.is_improved:
+        return []
+    if standing.sidecar != sidecar_of(server, document.path):  # edited, and not read yet
+        return []
+    reason = standing.change.impossible
+    if not isinstance(tuning.verdict.outcome, Passed):
+        reason = f"the best is not verified: {problem(tuning.verdict.outcome)}"
+    return [
+        lsp.CodeAction(
+            title=f"Apply best to {kernel.name}: {pairs(tuning.winner.configuration)}",
+            kind=APPLY_KIND,
+            is_preferred=(reason is None and is_sure(tuning)) or None,
+            edit=None if reason is not None else _edits(server, document, standing.change.edits),
+            disabled=None if reason is None else lsp.CodeActionDisabled(reason=reason),
         )
     ]
 
@@ -120,13 +162,27 @@ def _touches(a: Range, b: Range) -> bool:
 
 
 def _edit(server: KernelForgeServer, document: Document, path: str, edits: tuple[TextEdit, ...]) -> lsp.WorkspaceEdit:
-    """Edits of the file at ``path``, which is the document or stands beside it (then without a version)."""
-    own = path == document.path
-    uri = document.uri if own else uri_of(path)
-    converted = [to_text_edit(edit, server.lines_of(path), server.encoding) for edit in edits]
-    if server.supports(_has_document_changes):
-        identifier = lsp.OptionalVersionedTextDocumentIdentifier(uri=uri, version=document.version if own else None)
-        return lsp.WorkspaceEdit(
-            document_changes=[lsp.TextDocumentEdit(text_document=identifier, edits=list(converted))]
-        )
-    return lsp.WorkspaceEdit(changes={uri: converted})
+    return _edits(server, document, {path: edits})
+
+
+def _edits(
+    server: KernelForgeServer, document: Document, edits: Mapping[str, tuple[TextEdit, ...]]
+) -> lsp.WorkspaceEdit:
+    """Edits by path, of the document or of what stands beside it (then without a version)."""
+    changes: dict[str, list[lsp.TextEdit]] = {}
+    for path, of_path in edits.items():
+        uri = document.uri if path == document.path else uri_of(path)
+        changes[uri] = [to_text_edit(edit, server.lines_of(path), server.encoding) for edit in of_path]
+    if not server.supports(_has_document_changes):
+        return lsp.WorkspaceEdit(changes=changes)
+    return lsp.WorkspaceEdit(
+        document_changes=[
+            lsp.TextDocumentEdit(
+                text_document=lsp.OptionalVersionedTextDocumentIdentifier(
+                    uri=uri, version=document.version if uri == document.uri else None
+                ),
+                edits=list(converted),
+            )
+            for uri, converted in changes.items()
+        ]
+    )

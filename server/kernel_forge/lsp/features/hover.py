@@ -8,6 +8,7 @@ from kernel_forge.lsp.document import Document
 from kernel_forge.lsp.server import KernelForgeServer
 from kernel_forge.source import CommentBlock
 from kernel_forge.views.hover import hover_text
+from kernel_forge.views.tuning_hover import running_text, tuning_text
 
 
 def register(server: KernelForgeServer) -> None:
@@ -36,10 +37,23 @@ def register(server: KernelForgeServer) -> None:
             document.results.verdicts.get(spec.kernel),
             stale=document.is_stale(spec.kernel),
             running=document.running(spec.kernel),
+            tuning=_tuning(document, spec.kernel),
         )
         found = _markdown(text)
         found.range = to_range(kernel.name_range, document.line, ls.encoding)
         return found
+
+
+def _tuning(document: Document, kernel: str) -> str | None:
+    """What is known of tuning the kernel: the run in progress, then the last result."""
+    tunings = document.tunings
+    parts = []
+    run, known, standing = tunings.running.get(kernel), tunings.results.get(kernel), tunings.standings.get(kernel)
+    if run is not None:
+        parts.append(running_text(run.message, run.search))
+    if known is not None and standing is not None:
+        parts.append(tuning_text(known.result, stale=standing.is_stale, applied=standing.is_applied))
+    return "\n\n".join(parts) or None
 
 
 def _markdown(text: str) -> lsp.Hover:

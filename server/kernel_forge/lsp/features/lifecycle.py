@@ -45,7 +45,10 @@ def register(server: KernelForgeServer) -> None:
 
     @server.feature(lsp.SHUTDOWN)
     async def shutdown(ls: KernelForgeServer, _params: None = None) -> None:
+        ls.is_closing = True
         await ls.queue.close()
+        await ls.tuning_queue.close()
+        await ls.jobs.close()
         ls.protocol.cancel_others()
         ls.shut_down = True
 

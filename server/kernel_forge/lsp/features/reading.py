@@ -16,13 +16,14 @@ from kernel_forge.domain.text import Range
 from kernel_forge.lsp.convert import is_file_path, to_diagnostic, uri_of
 from kernel_forge.lsp.document import Document
 from kernel_forge.lsp.server import KernelForgeServer
+from kernel_forge.lsp.tuned import Standing, standings
 
 if TYPE_CHECKING:
     from kernel_forge.spec import SpecReading
 
 log = logging.getLogger(__name__)
 DEBOUNCE_SECONDS = 0.15
-_reader = ThreadPoolExecutor(1, thread_name_prefix="spec-reader")
+reader = ThreadPoolExecutor(1, thread_name_prefix="spec-reader")
 
 
 def sidecar_path(path: str) -> Path | None:
@@ -60,16 +61,19 @@ async def read(server: KernelForgeServer, document: Document) -> None:
     """Read the specs of the document's present text and publish; a newer text cancels the effect."""
     source, version = document.source, document.version
     beside = sidecar_of(server, document.path)
+    tuned = dict(document.tunings.results)
 
-    def work() -> "SpecReading":
+    def work() -> tuple["SpecReading", dict[str, Standing]]:
         # Imported late: pydantic takes long to import, and the client waits for `initialized`.
         from kernel_forge.spec import read_specs
 
-        return read_specs(source, beside)
+        found = read_specs(source, beside)
+        return found, standings(tuned, found, source, beside)
 
-    reading = await asyncio.get_running_loop().run_in_executor(_reader, work)
+    reading, standing = await asyncio.get_running_loop().run_in_executor(reader, work)
     if document.version == version and server.document(document.uri) is document:
         document.reading = reading
+        document.tunings.standings = standing
         publish(server, document)
         server.refresh_lenses()
 

@@ -8,6 +8,7 @@ from kernel_forge.lsp import plain_text
 from kernel_forge.lsp.convert import path_of, uri_of
 from kernel_forge.lsp.document import Document
 from kernel_forge.lsp.features import reading
+from kernel_forge.lsp.features.tuning import pause_all
 from kernel_forge.lsp.features.verification import cancel, verify
 from kernel_forge.lsp.server import KernelForgeServer
 
@@ -67,6 +68,7 @@ def register(server: KernelForgeServer) -> None:
         if pending is not None:
             pending.cancel()
         await cancel(ls, document)
+        await pause_all(ls, document)
         for path in {document.path, *document.published}:
             target = uri if path == document.path else uri_of(path)
             ls.text_document_publish_diagnostics(lsp.PublishDiagnosticsParams(uri=target, diagnostics=[]))

@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Sequence
-from itertools import count, zip_longest
+from itertools import zip_longest
 from typing import Any, assert_never
 
 from lsprotocol import types as lsp
@@ -18,13 +18,13 @@ from kernel_forge.lsp.convert import unverifiable
 from kernel_forge.lsp.document import Document
 from kernel_forge.lsp.encoding import as_written
 from kernel_forge.lsp.features import reading
+from kernel_forge.lsp.progress import ProgressBar
 from kernel_forge.lsp.server import KernelForgeServer
 from kernel_forge.views.findings import failure_finding, findings_of
 
 log = logging.getLogger(__name__)
 VERIFY_COMMAND = "kernelForge.verify"
 UNTRUSTED = "this workspace is not trusted: nothing is compiled or run"
-_tokens = count(1)
 
 
 def register(server: KernelForgeServer) -> None:
@@ -32,7 +32,7 @@ def register(server: KernelForgeServer) -> None:
 
     @server.command(VERIFY_COMMAND)
     async def verify_command(ls: KernelForgeServer, *arguments: Any) -> None:
-        uri, kernel = _strings(arguments, "uri", "kernel")
+        uri, kernel = strings(arguments, "uri", "kernel")
         document = ls.document(uri) if uri is not None else None
         if document is None:
             ls.tell("Open the file in the editor first.", lsp.MessageType.Warning)
@@ -41,19 +41,19 @@ def register(server: KernelForgeServer) -> None:
 
     @server.command("kernelForge.cancel")
     async def cancel_command(ls: KernelForgeServer, *arguments: Any) -> None:
-        (uri,) = _strings(arguments, "uri")
+        (uri,) = strings(arguments, "uri")
         document = ls.document(uri) if uri is not None else None
         if document is not None:
             await cancel(ls, document)
 
     @server.feature(lsp.WINDOW_WORK_DONE_PROGRESS_CANCEL)
     async def progress_cancelled(ls: KernelForgeServer, params: lsp.WorkDoneProgressCancelParams) -> None:
-        document = ls.document(ls.progress_owners.get(str(params.token), ""))
-        if document is not None:
-            await cancel(ls, document)
+        stop = ls.on_cancel.get(params.token)
+        if stop is not None:
+            await stop()
 
 
-def _strings(arguments: Sequence[object], *names: str) -> list[str | None]:
+def strings(arguments: Sequence[object], *names: str) -> list[str | None]:
     """The arguments of a command by position: strings, None where missing or null. Further ones are ignored.
 
     (pygls itself would demand that a command with named parameters gets all of them.)
@@ -119,16 +119,18 @@ async def verify(server: KernelForgeServer, document: Document, kernel: str | No
     ticket = document.start("waiting", kernel)
     for other in replaced:  # the whole file has those kernels too, with a newer text
         await server.queue.cancel(_key(document, other))
-    progress = ProgressBar(server, document)
-    await progress.begin(kernel)
+    progress = ProgressBar(server, lambda: cancel(server, document))
+    await progress.begin(f"Verify {kernel or document.path.rsplit('/', 1)[-1]}")
 
     def report(step: Progress) -> None:
         if ticket in document.jobs:
             document.jobs[ticket].message = step.message
-            progress.report(step)
+            progress.report(step.message, step.done, step.total)
 
     server.refresh_lenses()
-    end = await server.queue.submit(_key(document, kernel), request, report)
+    end = await server.queue.submit(
+        _key(document, kernel), lambda: server.jobs.run(request, report, request.wall_limit)
+    )
     progress.end()
     if ticket in document.jobs:  # else a newer run has taken over, and shows its own state
         _settle(server, document, ticket, end)
@@ -195,45 +197,3 @@ def _take(document: Document, ticket: int, report: FileReport) -> None:
         new.extend(found)
         verdicts[verdict.kernel] = verdict
     document.settle(ticket, tuple(new), verdicts, keep=kept, by_kernel=by_kernel)
-
-
-class ProgressBar:
-    """Work-done progress of one run, with Cancel; silent where the client has none."""
-
-    def __init__(self, server: KernelForgeServer, document: Document) -> None:
-        self._server = server
-        self._token = f"kernel-forge-{next(_tokens)}"
-        self._shown = False
-        self._document = document
-
-    async def begin(self, kernel: str | None) -> None:
-        """Create and show it."""
-        if not self._server.supports(lambda c: c.window and c.window.work_done_progress):
-            return
-        try:
-            await self._server.work_done_progress.create_async(self._token)
-        except Exception as error:  # a client may refuse; the work goes on without a bar
-            log.info("the client shows no progress: %s", error)
-            return
-        self._shown = True
-        self._server.progress_owners[self._token] = self._document.uri
-        name = self._document.path.rsplit("/", 1)[-1]
-        title = f"Verify {kernel or name}"
-        self._server.work_done_progress.begin(
-            self._token, lsp.WorkDoneProgressBegin(title=title, cancellable=True, percentage=0)
-        )
-
-    def report(self, step: Progress) -> None:
-        """Show a step."""
-        if self._shown:
-            share = min(100, 100 * step.done // step.total) if step.total else None
-            self._server.work_done_progress.report(
-                self._token, lsp.WorkDoneProgressReport(message=step.message, percentage=share, cancellable=True)
-            )
-
-    def end(self) -> None:
-        """Take it away."""
-        if self._shown:
-            self._server.work_done_progress.end(self._token, lsp.WorkDoneProgressEnd())
-            self._server.work_done_progress.tokens.pop(self._token, None)
-            self._server.progress_owners.pop(self._token, None)

@@ -1,5 +1,7 @@
 """Exhaustive search."""
 
+from typing import ClassVar
+
 from kernel_forge.search.history import History
 from kernel_forge.search.sampler import Sampler
 
@@ -7,6 +9,7 @@ from kernel_forge.search.sampler import Sampler
 class ExhaustiveSampler(Sampler):
     """Every configuration in order, the last parameter fastest; the seed does not matter."""
 
+    learns: ClassVar[bool] = False
     _next = 0
 
     def propose(self, history: History) -> int | None:

@@ -46,6 +46,11 @@ class Gpu:
         return self._named[name]
 
     @property
+    def pci_bus(self) -> str:
+        """Where it is, by which other libraries know it too."""
+        return str(self.device.pci_bus_id())
+
+    @property
     def multiprocessors(self) -> int:
         """How many there are."""
         return int(self.device.get_attribute(cuda.device_attribute.MULTIPROCESSOR_COUNT))
@@ -72,7 +77,7 @@ class Gpu:
         facts: dict[str, int | str] = {
             "name": self.device.name(),
             "capability": f"{major}.{minor}",
-            "pci_bus": self.device.pci_bus_id(),
+            "pci_bus": self.pci_bus,
             "memory_bytes": self.device.total_memory(),
             "driver_cuda": f"{version // 1000}.{version % 1000 // 10}",
             "pycuda": pycuda.VERSION_TEXT,

@@ -118,14 +118,18 @@ def launch_on(
     )
 
 
-def wait(gpu: Gpu, deadline: float) -> None:
+def wait(gpu: Gpu, deadline: float, expected: float = 0.0) -> None:
     """Wait for everything queued on the stream, without being stuck in the driver.
+
+    ``expected``: seconds that it will take at least, slept through before the first look.
 
     Raises:
         StillRunning: it has not ended at ``deadline`` (of ``time.perf_counter``).
     """
     end = cuda.Event()
     end.record(gpu.stream)
+    if expected > _POLL_SECONDS:
+        time.sleep(expected - _POLL_SECONDS)
     pause = _POLL_SECONDS / 4
     while not end.query():
         if time.perf_counter() > deadline:

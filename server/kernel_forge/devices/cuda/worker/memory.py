@@ -11,10 +11,12 @@ import pycuda.driver as cuda
 from kernel_forge.devices.cuda.wire import Array, WireBuffer
 from kernel_forge.devices.cuda.worker.driver_library import CudaError
 from kernel_forge.devices.cuda.worker.gpu import Gpu
+from kernel_forge.domain.launch import poison
 
 ALIGNMENT = 16
 BAND = 4096
 GUARD_BYTES = (0xA7, 0x5D, 0xC3)
+_CHUNK = 1 << 20
 
 
 class Memory:
@@ -99,3 +101,17 @@ class PlainBuffer(Memory):
     def free(self) -> None:
         """Give the memory back."""
         self._allocation.free()
+
+
+def fill_from(held: Memory, seed: int) -> None:
+    """Set what the run begins from. Poison, all elements of which are equal, is multiplied on the device."""
+    buffer = held.buffer
+    if buffer.data is not None or buffer.nbytes <= _CHUNK:
+        held.fill(buffer.initial(seed))
+        return
+    cuda.memcpy_htod(held.address, poison(buffer.dtype, _CHUNK // buffer.dtype.itemsize, seed).view(np.uint8))
+    filled = _CHUNK
+    while filled < buffer.nbytes:
+        more = min(filled, buffer.nbytes - filled)
+        cuda.memcpy_dtod(held.address + filled, held.address, more)
+        filled += more

@@ -145,7 +145,7 @@ def _do(gpu: Any, frame: Frame, channel: _Channel, device_text: _DeviceText, pla
 
         match frame.header["task"]:
             case "time":
-                result = measure(gpu, runs, decode_plan(frame.header["plan"]), text)
+                result = measure(gpu, runs, decode_plan(frame.header["plan"]), text, int(frame.header["controls"]))
             case "profile":
                 result = profile(gpu.ordinal, frame, runs[0].time_limit)
             case "sanitize":

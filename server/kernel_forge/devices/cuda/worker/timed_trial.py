@@ -7,109 +7,94 @@ from typing import Any
 import pycuda.driver as cuda
 
 from kernel_forge.devices.cuda.wire import WireRun
+from kernel_forge.devices.cuda.worker.buffer_sets import BufferPool
 from kernel_forge.devices.cuda.worker.driver_library import CudaError
 from kernel_forge.devices.cuda.worker.gpu import Gpu
 from kernel_forge.devices.cuda.worker.launching import Launches, LoadedCode, wait
-from kernel_forge.devices.cuda.worker.memory import Memory, PlainBuffer
+from kernel_forge.devices.cuda.worker.memory import PlainBuffer
 from kernel_forge.devices.cuda.worker.running import SymbolBuffer
 from kernel_forge.devices.cuda.worker.stages import STICKY, staged
-from kernel_forge.devices.cuda.worker.textures import make_texture
-from kernel_forge.domain.measurement import TimingPlan
+from kernel_forge.domain.measurement import EARLY_SAMPLES, TimingPlan
 
-CACHE_FACTOR = 2.5
-MAX_SETS = 256
 SAMPLE_SECONDS = 0.001
 MAX_BATCH = 512
 WARM_UP_SECONDS = 0.1
+WARM_UP_SAMPLES = 20
+BRIEF_WARM_UP_SAMPLES = 2
+# The first launch of a kernel may wait for its code to be loaded.
+LOADING_SECONDS = 0.02
 
 
 class TimedTrial:
-    """One trial, ready to give samples (seconds per execution)."""
+    """One trial, ready to give samples (seconds per execution); ``early`` where it is too slow to be of interest."""
 
-    def __init__(self, gpu: Gpu, run: WireRun, plan: TimingPlan, memory: float) -> None:
-        """``memory``: bytes of the device that its buffers may take."""
+    def __init__(self, gpu: Gpu, run: WireRun, plan: TimingPlan, buffers: BufferPool) -> None:
         self.gpu = gpu
         self.run = run
         self.samples: list[float] = []
-        self.pristine: dict[str, PlainBuffer] = {}
-        self.sets: list[dict[str, Memory]] = []
-        self._graph: int | None = None
-        self._next = 0
+        self.early = False
         self.batch = 1
         self.method = "events"
+        self._plan = plan
+        self._pristine_symbols: dict[str, PlainBuffer] = {}
+        self._graph: int | None = None
+        self._fastest = math.inf  # seconds per execution
+        self._last = 0  # the number of the last execution
         self.code = LoadedCode(gpu, run.code)
         try:
             self._launches = Launches(gpu, self.code)
             with staged("allocate"):
                 self._begin, self._end = cuda.Event(), cuda.Event()
-                self._allocate(plan, memory)
+                self._fill_symbols()
+            self._buffers = buffers.sets(run)
         except CudaError:
             self.close()
             raise
 
-    def _allocate(self, plan: TimingPlan, memory: float) -> None:
-        gpu, run = self.gpu, self.run
-        size = sum(b.nbytes for b in run.buffers if not b.symbol)
-        wanted = math.ceil(CACHE_FACTOR * gpu.l2_bytes / size) if plan.cold and size else 1
-        affordable = int(memory / max(1, size))
-        self.flushes = plan.cold and (wanted > MAX_SETS or affordable < 2)
-        count = 1 if self.flushes else max(2 if plan.cold else 1, min(wanted, affordable, MAX_SETS))
-        self.restores = [b.name for b in run.buffers if b.writable and b.data is not None]
-        self._symbols = {b.name: SymbolBuffer(self.code, b) for b in run.buffers if b.symbol}
-        for symbol in self._symbols.values():
-            symbol.fill(symbol.buffer.initial(run.poison_seed))
-        for _ in range(count):
-            self.sets.append({})
-            self._fill_set(self.sets[-1])
-        for buffer in run.buffers:
-            if buffer.name in self.restores:
-                self.pristine[buffer.name] = PlainBuffer(buffer)
-                self.pristine[buffer.name].fill(buffer.initial(run.poison_seed))
+    def _fill_symbols(self) -> None:
+        self._symbols = {b.name: SymbolBuffer(self.code, b) for b in self.run.buffers if b.symbol}
+        for name, symbol in self._symbols.items():
+            symbol.fill(symbol.buffer.initial(self.run.poison_seed))
+            if symbol.buffer.writable and symbol.buffer.data is not None:
+                self._pristine_symbols[name] = PlainBuffer(symbol.buffer)
+                self._pristine_symbols[name].fill(symbol.buffer.initial(self.run.poison_seed))
 
-    def _fill_set(self, made: dict[str, Memory]) -> None:
-        for buffer in self.run.buffers:
-            if buffer.symbol:
-                continue
-            if buffer.texture is not None:
-                made[buffer.name] = make_texture(self.gpu, buffer, buffer.texture)
-                made[buffer.name].fill(buffer.initial(self.run.poison_seed))
-                continue
-            made[buffer.name] = PlainBuffer(buffer)
-            if len(self.sets) > 1:  # device to device: the host's copy would travel once per set
-                first = self.sets[0][buffer.name]
-                if buffer.nbytes:
-                    cuda.memcpy_dtod(made[buffer.name].address, first.address, buffer.nbytes)
-            else:
-                made[buffer.name].fill(buffer.initial(self.run.poison_seed))
+    @property
+    def restores(self) -> bool:
+        """Whether something is both read and written, and given its contents back before every batch."""
+        return self._buffers.restores or bool(self._pristine_symbols)
+
+    @property
+    def flushes(self) -> bool:
+        """Whether the cache is written over before every execution."""
+        return self._buffers.flushes
 
     def _queue(self, number: int) -> None:
-        chosen = self.sets[number % len(self.sets)]
+        chosen = self._buffers.sets[number % len(self._buffers.sets)]
         addresses = {name: held.address for name, held in chosen.items()}
         addresses |= {name: held.address for name, held in self._symbols.items()}
         self._launches.queue(self.run.launches, addresses)
 
-    def _restore(self) -> None:
+    def _restore(self, count: int) -> None:
         """Give what is read and written its contents back: no execution may begin from the result of another."""
-        for name, held in self.pristine.items():
-            places = [self._symbols[name]] if name in self._symbols else [chosen[name] for chosen in self.sets]
-            for place in places:
-                cuda.memcpy_dtod_async(place.address, held.address, held.buffer.nbytes, self.gpu.stream)
+        for name, held in self._pristine_symbols.items():
+            address = self._symbols[name].address
+            cuda.memcpy_dtod_async(address, held.address, held.buffer.nbytes, self.gpu.stream)
+        self._buffers.restore(count)
 
     @property
     def _most_at_once(self) -> int:
         """Executions between two restorations."""
         if not self.restores:
             return MAX_BATCH
-        return 1 if any(name in self._symbols for name in self.restores) else len(self.sets)
+        return 1 if self._pristine_symbols else len(self._buffers.sets)
 
     def prepare(self) -> None:
-        """Run until warm, choose the batch, and record it."""
+        """Run until warm, choose the batch, and record it; a hopeless trial is given its few samples instead."""
         with staged("run"):
-            self._restore()
-            self._queue(0)
-            wait(self.gpu, time.perf_counter() + self.run.time_limit)
-            self._restore()
-            one = self._time_queue(min(2, self._most_at_once))
+            one = self._first_executions()
+            if self.early:
+                return
             self.batch = self._batch(one)
             if not self.flushes:
                 self._record()
@@ -119,11 +104,28 @@ class TimedTrial:
                     self.batch = wanted
                     self._record()
             until = time.perf_counter() + WARM_UP_SECONDS
-            for _ in range(20):
+            for _ in range(BRIEF_WARM_UP_SAMPLES if self._plan.is_brief else WARM_UP_SAMPLES):
                 if time.perf_counter() > until:
                     break
                 self.sample()
             self.samples.clear()
+
+    def _first_executions(self) -> float:
+        """Seconds of one; where that is hopeless, what it took are the samples."""
+        first = self._execute()
+        if self._plan.is_hopeless(first - LOADING_SECONDS):
+            self.early, self.samples = True, [first]
+            return first
+        self._fastest = math.inf  # that one may have waited
+        self.batch = 1 if self.flushes else min(2, self._most_at_once)
+        seen: list[float] = []
+        while len(seen) < EARLY_SAMPLES:
+            seen.append(self._execute(1 + self.batch * len(seen)) / self.batch)
+            if not self._plan.is_hopeless(seen[-1]):
+                break
+        else:
+            self.early, self.samples = True, seen
+        return min(seen)
 
     def _batch(self, seconds: float) -> int:
         if self.flushes:
@@ -132,7 +134,7 @@ class TimedTrial:
         if self.restores:
             return min(batch, self._most_at_once)
         # Whole rounds through the sets, so that the first of a replay is as cold as the others.
-        return -(-batch // len(self.sets)) * len(self.sets)
+        return -(-batch // len(self._buffers.sets)) * len(self._buffers.sets)
 
     def _record(self) -> None:
         if self._graph is not None:
@@ -152,51 +154,56 @@ class TimedTrial:
             return
         self._graph, self.method = graph, "graph"
 
-    def _time_queue(self, count: int) -> float:
-        self._begin.record(self.gpu.stream)
-        for _ in range(count):
-            self._queue(self._next)
-            self._next += 1
-        return self._elapsed() / count
-
-    def _replay(self) -> float:
-        self._begin.record(self.gpu.stream)
-        if self._graph is None:
-            for _ in range(self.batch):
-                self._queue(self._next)
-                self._next += 1
-        else:
+    def _queue_batch(self, start: int) -> None:
+        if self._graph is not None:
             self.gpu.library.launch_graph(self._graph, self.gpu.stream.handle)
-        return self._elapsed()
+        else:
+            for number in range(start, start + self.batch):
+                self._queue(number)
+        self._last = start + self.batch - 1
 
-    def _elapsed(self) -> float:
-        self._end.record(self.gpu.stream)
-        wait(self.gpu, time.perf_counter() + self.run.time_limit * max(1, self.batch))
-        return float(self._begin.time_till(self._end)) * 1e-3
+    def _wait(self, batches: int) -> None:
+        count = batches * self.batch
+        expected = 0.9 * self._fastest * count if math.isfinite(self._fastest) else 0.0
+        wait(self.gpu, time.perf_counter() + self.run.time_limit * count, expected)
 
     def sample(self) -> None:
         """Take one sample."""
         with staged("run"):
             self.samples.append(self._execute() / self.batch)
 
-    def _execute(self) -> float:
-        """Seconds of one batch, begun from the buffers as they were given and, where asked, from cold caches."""
-        self._restore()
-        if self.flushes or (self.restores and len(self.sets) > 1):
+    def _execute(self, start: int = 0) -> float:
+        """Seconds of one batch, begun from the buffers as they were given and, where asked, from cold caches; ``start``
+        is the set that it begins with, where it is not recorded yet."""
+        self._restore(start + self.batch)
+        if self.flushes or (self.restores and len(self._buffers.sets) > 1):
             flush(self.gpu)
-        return self._replay()
+        self._begin.record(self.gpu.stream)
+        self._queue_batch(start)
+        self._end.record(self.gpu.stream)
+        self._wait(1)
+        seconds = float(self._begin.time_till(self._end)) * 1e-3
+        self._fastest = min(self._fastest, seconds / self.batch)
+        return seconds
+
+    def repeat(self, batches: int) -> None:
+        """Execute so many batches back to back, and wait; nothing is restored and no cache made cold in between."""
+        with staged("run"):
+            for _ in range(batches):
+                self._queue_batch(0)
+            self._wait(batches)
 
     def outputs(self) -> list[Any]:
         """Contents of the writable buffers of the set that was executed last."""
-        last = self.sets[(self.batch - 1 if self._graph is not None else self._next - 1) % len(self.sets)]
+        last = self._buffers.sets[self._last % len(self._buffers.sets)]
         held = {**last, **self._symbols}
         return [held[b.name].contents() for b in self.run.buffers if b.writable]
 
     def close(self) -> None:
-        """Free everything."""
+        """Free what is its own."""
         if self._graph is not None:
             self.gpu.library.free_graph(self._graph)
-        for held in (*self.pristine.values(), *(h for s in self.sets for h in s.values())):
+        for held in self._pristine_symbols.values():
             held.free()
         self.code.close()
 

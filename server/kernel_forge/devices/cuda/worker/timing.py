@@ -16,12 +16,15 @@ import math
 import random
 import time
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import pycuda.driver as cuda
 
 from kernel_forge.devices.cuda.wire import WireRun
+from kernel_forge.devices.cuda.worker.buffer_sets import BufferPool
 from kernel_forge.devices.cuda.worker.driver_library import CudaError
+from kernel_forge.devices.cuda.worker.energy import measure_energies
 from kernel_forge.devices.cuda.worker.gpu import Gpu
 from kernel_forge.devices.cuda.worker.result import Result
 from kernel_forge.devices.cuda.worker.stages import STICKY, StillRunning, error_facts, staged
@@ -31,46 +34,54 @@ from kernel_forge.domain.measurement import TimingPlan, is_narrow
 MAX_SAMPLES = 2000
 SETTLE_SECONDS = 2.0
 STEADY_SECONDS = 0.3
+BRIEF_STEADY_SECONDS = 0.1
 STAYS_WARM_SECONDS = 0.5
 
 
-def measure(gpu: Gpu, runs: list[WireRun], plan: TimingPlan, text: Callable[[], str]) -> Result:
+def measure(gpu: Gpu, runs: list[WireRun], plan: TimingPlan, text: Callable[[], str], controls: int = 1) -> Result:
     """Time ``runs`` against each other. The first is the control kernel: it takes part in every round, and its
-    medians over the first and the last third tell how steady the clocks were.
+    medians over the first and the last third tell how steady the clocks were. The first ``controls`` are never given up
+    as hopeless.
 
     ``header["trials"]`` has one entry per run: ``status`` ``timed`` with ``samples`` (seconds, in the order
-    they were taken), ``batch`` and ``method``, or ``status`` as from
+    they were taken), ``batch``, ``method``, ``early`` and, where asked, ``joules``, or ``status`` as from
     :func:`~kernel_forge.devices.cuda.worker.running.execute`. A fault loses the context: then the trials that
-    were not timed yet have the status ``lost``.
+    were not timed yet have the status ``lost``. ``header["no_energy"]`` says why a trial that was timed has no energy.
     """
     entries: list[dict[str, Any]] = [{"status": "lost"} for _ in runs]
+    header: dict[str, Any] = {"status": "measured", "trials": entries}
     timed: dict[int, TimedTrial] = {}
+    buffers: BufferPool | None = None
     arrays: list[Any] = []
     current = 0
     try:
-        with staged("allocate"):
-            share = 0.6 * gpu.free_bytes() / len(runs)  # the same for all, whatever the first ones take
+        buffers = BufferPool(gpu, runs, plan)
         for current, run in enumerate(runs):
             try:
-                timed[current] = TimedTrial(gpu, run, plan, share)
+                own_plan = plan if current >= controls else replace(plan, hopeless=None)
+                timed[current] = TimedTrial(gpu, run, own_plan, buffers)
                 timed[current].prepare()
+                if not current and (plan.is_brief or plan.hopeless is not None):
+                    _settle(gpu, timed[0], plan)  # with low clocks everything would look hopeless
             except CudaError as error:
                 entries[current] = error_facts(error, text())
                 failed = timed.pop(current, None)
                 if failed is not None and error.code not in STICKY:
                     failed.close()
                 if error.code in STICKY:
-                    return Result({"status": "measured", "trials": entries}, spent=True)
+                    return Result(header, spent=True)
         current = 0
-        _settle(gpu, timed)
+        if 0 in timed and not plan.is_brief:
+            _settle(gpu, timed[0], plan)
         for current in _rounds(timed, plan):
             timed[current].sample()
-        for number, trial in timed.items():
-            entries[number] = {
+        for current, trial in timed.items():
+            entries[current] = {
                 "status": "timed",
                 "samples": trial.samples,
                 "batch": trial.batch,
                 "method": trial.method,
+                "early": trial.early,
                 "outputs": [],
             }
             if not plan.outputs:
@@ -78,31 +89,31 @@ def measure(gpu: Gpu, runs: list[WireRun], plan: TimingPlan, text: Callable[[], 
             with staged("read"):
                 outputs = trial.outputs()
             named = [b.name for b in trial.run.buffers if b.writable]
-            entries[number]["outputs"] = [{"name": n, "nbytes": a.nbytes} for n, a in zip(named, outputs, strict=True)]
+            entries[current]["outputs"] = [{"name": n, "nbytes": a.nbytes} for n, a in zip(named, outputs, strict=True)]
             arrays.extend(outputs)
-        return Result({"status": "measured", "trials": entries}, arrays)
+        spent = plan.energy and measure_energies({n: t for n, t in timed.items() if n >= controls}, header, gpu.pci_bus)
+        return Result(header, arrays, spent)
     except StillRunning:
         entries[current] = {"status": "timeout", "text": text()}
-        return Result({"status": "measured", "trials": entries}, spent=True)
+        return Result(header, arrays, spent=True)
     except CudaError as error:
         entries[current] = error_facts(error, text())
-        return Result({"status": "measured", "trials": entries}, spent=True)
+        return Result(header, arrays, spent=True)
     finally:
         _busy_until[gpu.ordinal] = time.perf_counter()
         with contextlib.suppress(CudaError, cuda.Error):
             for trial in timed.values():
                 trial.close()
+            if buffers is not None:
+                buffers.close()
 
 
-def _settle(gpu: Gpu, timed: Mapping[int, TimedTrial]) -> None:
+def _settle(gpu: Gpu, control: TimedTrial, plan: TimingPlan) -> None:
     """Keep the GPU busy with the control kernel until its clocks have risen: until it has not become faster for a
     while. A GPU that has just measured something needs no second time."""
-    control = timed.get(0)
-    if control is None:
-        return
     begin = risen = time.perf_counter()
     warm = begin - _busy_until.get(gpu.ordinal, -math.inf) < STAYS_WARM_SECONDS
-    steady = 0.1 * STEADY_SECONDS if warm else STEADY_SECONDS
+    steady = (0.1 if warm else 1.0) * (BRIEF_STEADY_SECONDS if plan.is_brief else STEADY_SECONDS)
     best = math.inf
     while (now := time.perf_counter()) - risen < steady and now - begin < SETTLE_SECONDS:
         control.sample()
@@ -116,12 +127,18 @@ _busy_until: dict[int, float] = {}
 
 def _rounds(timed: Mapping[int, TimedTrial], plan: TimingPlan) -> Iterator[int]:
     """Which trial gives the next sample, until the measurement ends."""
-    order = list(timed)
+    order = [number for number, trial in timed.items() if not trial.early]
     deadline = time.perf_counter() + plan.budget
     for number in range(MAX_SAMPLES):
         random.shuffle(order)
         yield from order
         if time.perf_counter() > deadline:
             return
-        if number + 1 >= plan.min_samples and all(is_narrow(t.samples, plan.interval) for t in timed.values()):
+        if number + 1 < plan.min_samples:
+            continue
+        wide = {n for n in order if not is_narrow(timed[n].samples, plan.interval)}
+        if plan.is_brief:
+            wide.discard(0)  # the control goes along as long as any other
+            order = [n for n in order if n in wide or n == 0]
+        if not wide:
             return

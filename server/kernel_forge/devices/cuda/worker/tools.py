@@ -37,7 +37,7 @@ def execute_under(tool: Sequence[str], ordinal: int, frame: Frame, time_limit: f
         worker = Worker([*tool, *inner], farewell=_FAREWELL)
     except WorkerUnavailable as error:
         return Lost(f"under {Path(tool[0]).name}: {error}")
-    job = {"task": "run", "runs": frame.header["runs"]}
+    job = {"task": "run", "runs": frame.header["runs"], "parts": frame.header["parts"]}
     answer = worker.ask(job, [memoryview(frame.payload)], time_limit + _GRACE)
     worker.end()
     return answer

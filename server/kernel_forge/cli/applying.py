@@ -1,0 +1,81 @@
+"""Writing a search's winner into the user's files as the default."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from kernel_forge.cli.replacement import replace_text
+from kernel_forge.cli.targets import Target, read_text
+from kernel_forge.domain.errors import SourceError
+from kernel_forge.domain.outcome import Passed
+from kernel_forge.domain.tuning import KernelTuning
+from kernel_forge.source import parse
+from kernel_forge.spec import edited, make_default, read_specs
+from kernel_forge.views.tuning import STAYS
+from kernel_forge.views.words import pairs
+
+
+@dataclass(frozen=True)
+class Applied:
+    """The files written, or the ``reason`` why none was; ``is_expected`` where nothing was to be written."""
+
+    written: tuple[str, ...] = ()
+    reason: str | None = None
+    is_expected: bool = False
+    notes: tuple[str, ...] = ()
+
+
+class Files:
+    """The texts of the targets as they were read, and as they are after what was applied meanwhile."""
+
+    def __init__(self, targets: list[Target]) -> None:
+        self._texts = {str(t.path): t.text for t in targets}
+        self._texts.update(dict(t.sidecar for t in targets if t.sidecar is not None))
+        self._sidecars = {str(t.path): t.sidecar[0] for t in targets if t.sidecar is not None}
+
+    def apply(self, tuning: KernelTuning) -> Applied:
+        """Make the winner the default in its file and sidecar, where it is verified and faster for sure.
+
+        Raises:
+            UsageError: a file cannot be written.
+        """
+        if not tuning.is_improved:
+            return Applied(reason=STAYS, is_expected=True)
+        if not isinstance(tuning.verdict.outcome, Passed):
+            return Applied(reason="the winner is not verified")
+        path, beside = tuning.path, self._sidecars.get(tuning.path)
+        for name in (path, *((beside,) if beside is not None else ())):
+            if not self._is_as_read(name):
+                return Applied(reason=f"{name} has changed since it was read")
+        source = parse(self._texts[path], path)
+        sidecar = None if beside is None else (beside, self._texts[beside])
+        spec = read_specs(source, sidecar).spec_of(tuning.kernel)
+        if spec is None:
+            return Applied(reason=f"the spec of {tuning.kernel} is gone")
+        made = make_default(spec, source, tuning.winner.configuration, sidecar)
+        if isinstance(made, str):
+            return Applied(reason=made)
+        for name, edits in made.edits.items():
+            text = edited(self._texts[name], edits)
+            replace_text(Path(name), text)
+            self._texts[name] = text
+        return Applied(written=tuple(made.edits), notes=made.notes)
+
+    def _is_as_read(self, path: str) -> bool:
+        try:
+            return read_text(Path(path)) == self._texts[path]
+        except SourceError:
+            return False
+
+
+def applied_lines(applied: Applied, tuning: KernelTuning) -> list[str]:
+    """What became of ``--apply``, in words."""
+    if not applied.written:
+        return [f"  not applied: {applied.reason or 'it is the default already'}"]
+    lines = [f"  applied    {pairs(tuning.winner.configuration)} is the default now in {', '.join(applied.written)}"]
+    return lines + [f"             {note}" for note in applied.notes]
+
+
+def applied_json(applied: Applied) -> dict[str, Any]:
+    """The same as JSON data."""
+    return {"written": list(applied.written), "reason": applied.reason, "notes": list(applied.notes)}

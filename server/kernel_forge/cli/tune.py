@@ -1,0 +1,240 @@
+"""``kernel-forge tune``."""
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from kernel_forge import __version__
+from kernel_forge.cli.applying import Applied, Files, applied_json, applied_lines
+from kernel_forge.cli.options import budget, cases, defines, known_sampler, settings, sizes
+from kernel_forge.cli.output import can_show_blocks, may_be_closed, warn
+from kernel_forge.cli.reading import findings_for, is_failure, lines_of, read_target
+from kernel_forge.cli.replacement import replace_text, write_whole
+from kernel_forge.cli.running import run_jobs, tune_report
+from kernel_forge.cli.targets import Target, find_targets
+from kernel_forge.domain.errors import UsageError
+from kernel_forge.domain.finding import Finding, Severity
+from kernel_forge.domain.outcome import Unavailable, Verdict
+from kernel_forge.domain.spec import KernelSpec
+from kernel_forge.domain.tuning import KernelTuning
+from kernel_forge.jobs.requests import TuneReport, TuneRequest
+from kernel_forge.ports import FindLedger
+from kernel_forge.source import SourceFile
+from kernel_forge.spec import SpecReading
+from kernel_forge.views.console import finding_lines, verdict_lines
+from kernel_forge.views.report_json import finding_json, verdict_json
+from kernel_forge.views.selector import selector_text
+from kernel_forge.views.tuning import tuning_lines
+from kernel_forge.views.tuning_json import tuning_json
+
+Pair = tuple[Target, SourceFile, SpecReading]
+INTERRUPTED = 130
+
+
+@dataclass
+class _Row:
+    """A file with what came of its kernels."""
+
+    target: Target
+    source: SourceFile
+    reading: SpecReading
+    problems: list[Finding]
+    results: list[tuple[KernelTuning | Verdict, Applied | None]]
+    selector: str | None = None
+    is_unwritten: bool = False
+
+
+def tune_command(options: argparse.Namespace, find_ledger: FindLedger) -> int:
+    """Tune every kernel with a spec and tunables; the exit code is 0 where that could be done, whoever won.
+
+    1 where a kernel, or every configuration, is wrong, or a winner could not be applied that should have been; 3 where
+    one could not be tuned; 130 where an interrupt left kernels out.
+    """
+    known_sampler(options.sampler)
+    targets = find_targets(options.targets, warn)
+    pairs = [read_target(target, only_file=len(targets) == 1) for target in targets]
+    chosen = _chosen(pairs)
+    requests = _requests(options, chosen)
+    _check_outputs(options, requests, pairs)
+    ends = run_jobs(requests, find_ledger, hidden=options.json) if requests else []
+    rows = [_Row(*pair, list(pair[2].problems), []) for pair in pairs]
+    files = Files([target for target, _, _ in pairs])
+    for (pair, spec), end in zip(chosen, ends, strict=False):  # fewer ends after an interrupt
+        report = tune_report(end, pair[0])
+        row = next(r for r in rows if r.target is pair[0])
+        row.problems += [p for p in report.problems if p not in row.problems]
+        _take(options, row, spec, report, files)
+    with may_be_closed():
+        if options.json:
+            print(json.dumps(_json(rows), indent=2, allow_nan=False))
+        else:
+            print("\n".join(text for row in rows for text in _lines(row)))
+    if len(ends) < len(chosen):
+        warn(f"interrupted before {', '.join(spec.kernel for _, spec in chosen[len(ends) :])}")
+        return INTERRUPTED
+    return _exit_code(rows)
+
+
+def _chosen(pairs: list[Pair]) -> list[tuple[Pair, KernelSpec]]:
+    """The kernels to tune; those without tunables are left out.
+
+    Raises:
+        UsageError: there is none, although the specs can be read.
+    """
+    wanted = [(p, s) for p in pairs for s in p[2].specs if p[0].kernel in (None, s.kernel)]
+    found = [(p, s) for p, s in wanted if s.tunables]
+    without = ", ".join(s.kernel for _, s in wanted if not s.tunables)
+    if found:
+        if without:
+            warn(f"left out, as their specs have no [tune] table: {without}")
+        return found
+    if any(p.severity is Severity.ERROR for _, _, reading in pairs for p in reading.problems):
+        return []
+    if without:
+        raise UsageError(f"nothing to tune: no [tune] table with tunable parameters in the spec of {without}")
+    raise UsageError("none of the files has a spec block, so there is nothing to tune")
+
+
+def _requests(options: argparse.Namespace, chosen: list[tuple[Pair, KernelSpec]]) -> list[TuneRequest]:
+    configuration = settings(options.set, [t for _, s in chosen for t in s.tunables]) if chosen else {}
+    limits = budget(options.budget)
+    common = sizes(options.size)
+    asked = cases(options.case, common)
+    if options.all_cases and options.case:
+        raise UsageError("--all-cases takes the cases of the spec and --case names others: give one of the two")
+    return [
+        TuneRequest(
+            path=str(target.path),
+            text=target.text,
+            sidecar=target.sidecar,
+            kernel=spec.kernel,
+            device=options.device,
+            seed=options.seed,
+            configuration={k: v for k, v in configuration.items() if k in spec.default_configuration},
+            include_dirs=tuple(options.include),
+            defines=defines(options.define),
+            flags=tuple(options.flag),
+            time_limit=options.time_limit,
+            cases=_cases_of(spec, asked, common, every=options.all_cases),
+            budget=limits,
+            sampler=options.sampler,
+            fresh=options.fresh,
+            energy=options.energy,
+        )
+        for (target, _, _), spec in chosen
+    ]
+
+
+def _cases_of(
+    spec: KernelSpec, asked: tuple[dict[str, int], ...], common: dict[str, int], *, every: bool
+) -> tuple[dict[str, int], ...]:
+    if every:
+        asked = tuple({**case, **common} for case in spec.cases)
+        asked = tuple(case for i, case in enumerate(asked) if case not in asked[:i])
+    for case in asked:
+        unknown = next((name for name in case if name not in spec.sizes), None)
+        if unknown is not None:
+            raise UsageError(f"{spec.kernel} has no size {unknown} (it has: {', '.join(spec.sizes) or 'none'})")
+    return asked
+
+
+def _check_outputs(options: argparse.Namespace, requests: Sequence[TuneRequest], pairs: list[Pair]) -> None:
+    """Say now, and not after the search, what could not be written after it."""
+    if options.selector is not None and requests:
+        if len(requests) != 1:
+            raise UsageError("--selector is for one kernel: name it, FILE:KERNEL")
+        if len(requests[0].cases) < 2:
+            raise UsageError("--selector chooses between cases: name several with --case, or take --all-cases")
+        path = Path(options.selector)
+        if path.is_dir() or not os.access(path if path.exists() else path.parent, os.W_OK):
+            raise UsageError(f"--selector {path}: it cannot be written")
+    if options.apply:
+        for target, _, _ in pairs:
+            for name in (str(target.path), *((target.sidecar[0],) if target.sidecar is not None else ())):
+                if not os.access(name, os.W_OK):
+                    raise UsageError(f"--apply: {name} cannot be written")
+
+
+def _take(options: argparse.Namespace, row: _Row, spec: KernelSpec, report: TuneReport, files: Files) -> None:
+    """Note what came of one kernel, and write what is to be written; trouble with that must not lose the results."""
+    for result in report.results:
+        applied = None
+        if isinstance(result, KernelTuning) and options.apply:
+            try:
+                applied = files.apply(result)
+            except UsageError as error:
+                applied = Applied(reason=str(error))
+        row.results.append((result, applied))
+        if isinstance(result, KernelTuning) and options.selector is not None:
+            try:
+                _write(Path(options.selector), selector_text(result, spec))
+                row.selector = options.selector
+            except (UsageError, ValueError) as error:
+                warn(f"no selector is written: {error}")
+                row.is_unwritten = True
+
+
+def _write(path: Path, text: str) -> None:
+    if path.exists():
+        replace_text(path, text)
+        return
+    try:
+        write_whole(Path(os.path.realpath(path)), text)
+    except OSError as error:
+        raise UsageError(f"{path} cannot be written: {error.strerror or error}") from error
+
+
+def _lines(row: _Row) -> list[str]:
+    line_of = lines_of(row.source)
+    ascii_only = not can_show_blocks(sys.stdout.encoding)
+    lines = [text for problem in row.problems for text in finding_lines(problem, line_of)]
+    for result, applied in row.results:
+        if isinstance(result, Verdict):
+            lines.extend(verdict_lines(result, findings_for(result, row.reading), line_of))
+            continue
+        lines.extend(tuning_lines(result, ascii_only=ascii_only))
+        lines.extend(applied_lines(applied, result) if applied is not None else [])
+        lines.extend([f"  selector   {row.selector}"] if row.selector is not None else [])
+    return lines
+
+
+def _json(rows: list[_Row]) -> dict[str, object]:
+    return {
+        "schema": 1,
+        "tool": {"name": "kernel-forge", "version": __version__},
+        "files": [
+            {
+                "path": row.source.path,
+                "problems": [finding_json(p) for p in row.problems],
+                "tunings": [_tuning(row, r, a) for r, a in row.results if isinstance(r, KernelTuning)],
+                "verdicts": [
+                    verdict_json(v, findings_for(v, row.reading)) for v, _ in row.results if isinstance(v, Verdict)
+                ],
+            }
+            for row in rows
+        ],
+    }
+
+
+def _tuning(row: _Row, tuning: KernelTuning, applied: Applied | None) -> dict[str, Any]:
+    return {
+        **tuning_json(tuning, lambda v: findings_for(v, row.reading)),
+        "applied": None if applied is None else applied_json(applied),
+        "selector": row.selector,
+    }
+
+
+def _exit_code(rows: list[_Row]) -> int:
+    results = [r for row in rows for r, _ in row.results]
+    outcomes = [r.outcome if isinstance(r, Verdict) else r.verdict.outcome for r in results]
+    errors = any(p.severity is Severity.ERROR for row in rows for p in row.problems)
+    applied = [a for row in rows for _, a in row.results if a is not None]
+    unwritten = any(row.is_unwritten for row in rows) or any(not a.written and not a.is_expected for a in applied)
+    if errors or unwritten or any(is_failure(o) for o in outcomes):
+        return 1
+    return 3 if any(isinstance(o, Unavailable) for o in outcomes) else 0

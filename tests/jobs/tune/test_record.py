@@ -1,0 +1,149 @@
+"""A search in the ledger: every trial is there before the next, and another process goes on from it."""
+
+from pathlib import Path
+
+import pytest
+
+from kernel_forge.domain.errors import LedgerUnavailable
+from kernel_forge.domain.event import Progress
+from kernel_forge.domain.record import Entry, Kind, Record, Selection
+from kernel_forge.domain.tuning import KernelTuning
+from kernel_forge.jobs.tune import tune_file
+from kernel_forge.ledger import SqliteLedger
+from tests.jobs.tune.played_device import PlayedDevice, Values, request, text
+
+
+def product(values: Values, _n: int) -> float:
+    return 1.0 / (values["BLOCK"] * values["ITEMS"])
+
+
+class _Died(Exception):
+    """Stands for a kill: raised where progress is told, so right after a trial was written down."""
+
+
+def died_after(trials: int, ledger: SqliteLedger, device: PlayedDevice, path: str, **more: object) -> None:
+    def report(progress: Progress) -> None:
+        if progress.search is not None and progress.search.trials == trials:
+            raise _Died
+
+    with pytest.raises(_Died):
+        tune_file(request(path=path, **more), device, report, lambda _: ledger)
+
+
+def finished(ledger: SqliteLedger, device: PlayedDevice, path: str, **more: object) -> KernelTuning:
+    (result,) = tune_file(request(path=path, **more), device, lambda _: None, lambda _: ledger).results
+    assert isinstance(result, KernelTuning)
+    return result
+
+
+def trials(ledger: SqliteLedger, run: int | None) -> list[Entry]:
+    return [*reversed(ledger.entries(Selection(kinds=(Kind.TRIAL,), run=run)))]
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> str:
+    (tmp_path / "w.cu").write_text(text())
+    return str(tmp_path / "w.cu")
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> SqliteLedger:
+    return SqliteLedger(tmp_path.resolve())
+
+
+def test_a_search_its_trials_and_its_end_are_recorded(ledger: SqliteLedger, path: str) -> None:
+    found = finished(ledger, PlayedDevice(product), path, trials=5)
+    kinds = [e.record.kind for e in reversed(ledger.entries(Selection()))]
+    assert kinds == [Kind.TUNE, *[Kind.TRIAL] * 5, Kind.TUNE_END]
+    begun, *_, ended = reversed(ledger.entries(Selection()))
+    assert begun.record.subject is not None
+    assert begun.record.subject.kernel == "twice"
+    assert begun.record.seed == 1
+    assert begun.record.details["sampler"] == "portfolio"
+    assert found.run == begun.number == ended.record.run
+    assert ended.record.configuration == found.winner.configuration
+    assert ended.record.details["parameters"] == ["BLOCK", "ITEMS"]
+    assert [dict(e.record.configuration) for e in trials(ledger, begun.number)] == [
+        dict(t.configuration) for t in found.trials
+    ]
+    assert ledger.audit().is_sound
+
+
+def test_a_search_goes_on_where_it_died_and_repeats_no_trial(ledger: SqliteLedger, path: str) -> None:
+    first, second = PlayedDevice(product), PlayedDevice(product)
+    died_after(4, ledger, first, path, seed=None)
+    assert len(trials(ledger, 1)) == 4
+    found = finished(ledger, second, path, seed=None)
+    assert (found.resumed, found.run, found.ended) == (4, 1, "exhausted")
+    assert len(found.trials) == 9
+    tried = [tuple(e.record.configuration.values()) for e in trials(ledger, 1)]
+    assert len(tried) == len(set(tried)) == 9
+    assert [t.configuration for t in found.trials[:4]] == [dict(e.record.configuration) for e in trials(ledger, 1)[:4]]
+    assert found.winner.configuration == {"BLOCK": 256, "ITEMS": 4}
+
+
+def test_failed_trials_are_taken_over_too(ledger: SqliteLedger, path: str) -> None:
+    def seconds(values: Values, n: int) -> float:
+        return product(values, n)
+
+    wrong = PlayedDevice(seconds, wrong=lambda v, _: v["ITEMS"] == 4)
+    died_after(8, ledger, wrong, path)
+    found = finished(ledger, wrong, path)
+    assert found.failed == 3
+    assert {t.failure for t in found.trials if t.seconds is None} == {"wrong: y[0] wrong value"}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"source": text().replace("{}", "{ }")},
+        {"sampler": "random"},
+        {"cases": ({"n": 512},)},
+        {"configuration": {"BLOCK": 64}},
+        {"seed": 2},
+        {"fresh": True},
+    ],
+)
+def test_another_search_begins_anew(change: dict[str, object], ledger: SqliteLedger, path: str) -> None:
+    died_after(3, ledger, PlayedDevice(product), path)
+    assert finished(ledger, PlayedDevice(product), path, **change).resumed == 0
+
+
+def test_an_ended_search_is_not_gone_on_with(ledger: SqliteLedger, path: str) -> None:
+    finished(ledger, PlayedDevice(product), path)
+    assert finished(ledger, PlayedDevice(product), path).resumed == 0
+
+
+def test_a_wrong_default_ends_the_search(ledger: SqliteLedger, path: str) -> None:
+    tune_file(request(path=path), PlayedDevice(product, wrong=lambda *_: True), lambda _: None, lambda _: ledger)
+    begun, ended = reversed(ledger.entries(Selection()))
+    assert (begun.record.kind, ended.record.kind) == (Kind.TUNE, Kind.TUNE_END)
+    assert ended.record.outcome["type"] == "Mismatch"
+
+
+def test_trouble_with_the_ledger_is_a_note(path: str, tmp_path: Path) -> None:
+    class Full(SqliteLedger):
+        def append(self, record: Record) -> Entry:
+            if record.kind is Kind.TRIAL:
+                raise LedgerUnavailable("the disk is full")
+            return super().append(record)
+
+    found = finished(Full(tmp_path.resolve()), PlayedDevice(product), path)
+    assert found.winner.configuration == {"BLOCK": 256, "ITEMS": 4}
+    assert sum("the disk is full" in note for note in found.notes) == 1
+
+
+def test_without_a_ledger_nothing_is_kept(path: str) -> None:
+    (result,) = tune_file(request(path=path), PlayedDevice(product), lambda _: None).results
+    assert isinstance(result, KernelTuning)
+    assert result.run is None
+
+
+def test_the_winner_of_an_earlier_search_is_tried_right_after_the_default(ledger: SqliteLedger, path: str) -> None:
+    finished(ledger, PlayedDevice(product), path)
+    found = finished(ledger, PlayedDevice(product), path, cases=({"n": 512},), trials=2)
+    assert [dict(t.configuration) for t in found.trials] == [
+        {"BLOCK": 128, "ITEMS": 1},
+        {"BLOCK": 256, "ITEMS": 4},
+    ]
+    assert [t.reason for t in found.trials] == ["the default of the source", "the best of this kernel at n = 4096"]
