@@ -1,8 +1,8 @@
 """One strategy of Kernel Tuner on one recorded space, in its simulation mode; for ``measure_search.py``.
 
 usage: kernel_tuner_strategies.py FILE STRATEGY BUDGETS REPEATS SEED     (in a Python with kernel-tuner)
-Prints the best time per budget and repeat. The recorded configurations are given to Kernel Tuner as its search space, since
-the files do not have the restrictions themselves. Every strategy is run anew for each budget, as some plan by it.
+Prints the best time per budget and repeat. The recorded configurations are given to Kernel Tuner as its search space,
+since the files do not have the restrictions themselves. Every strategy is run anew for each budget, as some plan by it.
 """
 
 import contextlib

@@ -22,7 +22,8 @@ from kernel_forge.domain.recorded_space import RecordedSpace
 from kernel_forge.search import DEFAULT, SAMPLERS, ReplayedSpace
 
 STRATEGIES = (
-    "diff_evo,hybrid_vndx,genetic_algorithm,pso,adaptive_tabu_greywolf,bayes_opt,firefly_algorithm,random_sample"
+    "diff_evo,hybrid_vndx,genetic_algorithm,pso,adaptive_tabu_greywolf,bayes_opt,firefly_algorithm,random_sample,"
+    "simulated_annealing,dual_annealing,basinhopping,greedy_ils,greedy_mls,mls"
 )
 
 

@@ -15,6 +15,7 @@ from kernel_forge.domain.spec import Configuration, KernelSpec, Sizes
 from kernel_forge.jobs.tune.prospects import Prospects
 from kernel_forge.ports import Ledger
 from kernel_forge.search import SearchSpace
+from kernel_forge.source import SourceFile
 
 _CONSIDERED = 2048
 _LOOKED_AT = 500
@@ -32,12 +33,13 @@ def first_configurations(
     count: int,
     seed: int,
     intensity: float | None = None,
+    source: SourceFile | None = None,
 ) -> list[Suggestion]:
     """The default, the remembered and then up to ``count`` promising ones; valid ones only, each once.
 
     The same arguments give the same list. ``gpu`` is None for a device without multiprocessors, where only the rules
     speak; where they have nothing to say of this kernel either, nothing is promising. ``intensity`` is the kernel's
-    arithmetic intensity in operations per byte, where it is known.
+    arithmetic intensity in operations per byte, where it is known; ``source`` tells its static shared memory.
     """
     found: dict[int, str] = {}
     fixed = {p.name: p.values[0] for p in space.parameters if len(p.values) == 1}
@@ -47,7 +49,7 @@ def first_configurations(
         if index is not None:
             found.setdefault(index, reason)
     considered = space.sample(_CONSIDERED, np.random.default_rng(seed))
-    prospects = Prospects.of(space, spec, sizes, gpu, considered, intensity)
+    prospects = Prospects.of(space, spec, sizes, gpu, considered, intensity, source)
     for row in prospects.choose(space, count, exclude=set(found)):
         found[int(considered[row])] = prospects.reason(row)
     return [(_numbers(space.configuration(index)), reason) for index, reason in found.items()]

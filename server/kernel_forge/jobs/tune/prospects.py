@@ -12,11 +12,13 @@ from kernel_forge.domain.errors import ExpressionError
 from kernel_forge.domain.expression import Expression, Number
 from kernel_forge.domain.hardware import GpuFacts
 from kernel_forge.domain.spec import BufferArg, KernelSpec, LaunchSpec, Role, ScalarArg, Sizes
+from kernel_forge.jobs.tune.static_shared import static_shared
 from kernel_forge.knowledge import Rule, tunable_rules
 from kernel_forge.perf import LaunchShapes, promise
 from kernel_forge.perf.promise import LEAST, Floats, Ints
 from kernel_forge.search import SearchSpace
 from kernel_forge.search.array_expression import NotVectorizable, evaluate_columns
+from kernel_forge.source import SourceFile
 
 _POOL = 0.02
 """The share of the considered ones that the most promising are chosen from."""
@@ -50,11 +52,12 @@ class Prospects:
         gpu: GpuFacts | None,
         indices: Ints,
         intensity: float | None = None,
+        source: SourceFile | None = None,
     ) -> "Prospects":
-        """The prospects of the configurations ``indices`` at ``sizes``."""
+        """The prospects of the configurations ``indices`` at ``sizes``; ``source`` tells static shared memory."""
         columns = _columns(space, indices)
         scope = _Scope.of(spec, sizes, columns, len(indices))
-        shapes = tuple(_shape(spec, launch, scope) for launch in spec.launches)
+        shapes = tuple(_shape(spec, launch, scope, source) for launch in spec.launches)
         scores = tuple(_scores(space, spec, columns, gpu))
         weights, fits = np.ones(len(indices)), np.ones(len(indices), bool)
         if gpu is not None and shapes:
@@ -158,13 +161,14 @@ def _expressions(launch: LaunchSpec) -> tuple[Expression, ...]:
     return (*launch.grid, *launch.block, launch.shared)
 
 
-def _shape(spec: KernelSpec, launch: LaunchSpec, scope: _Scope) -> LaunchShapes:
+def _shape(spec: KernelSpec, launch: LaunchSpec, scope: _Scope, source: SourceFile | None) -> LaunchShapes:
     grid = np.prod([scope.column(e).astype(float) for e in launch.grid], axis=0)
     block = [scope.column(e) for e in launch.block]
     threads = np.prod(block, axis=0)
     blocks = np.minimum(grid, 2.0**53).astype(np.int64)
-    results = _results(spec, launch, scope, threads, grid)
-    return LaunchShapes(block[0], threads, blocks, scope.column(launch.shared), results)
+    static = () if source is None else static_shared(source, spec, launch)
+    shared = np.sum([scope.column(e) for e in (launch.shared, *static)], axis=0)
+    return LaunchShapes(block[0], threads, blocks, shared, _results(spec, launch, scope, threads, grid))
 
 
 def _results(spec: KernelSpec, launch: LaunchSpec, scope: _Scope, threads: Floats, grid: Floats) -> Floats:
