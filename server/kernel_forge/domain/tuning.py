@@ -61,7 +61,7 @@ class SearchProgress:
         limit: trials of the budget, or valid configurations where these are fewer; None where neither is a limit.
         baseline, best: seconds (geometric mean over the cases) of the default and of the best so far.
         configuration: of the best so far.
-        convergence: the best time after each trial, from the first that has one; seconds.
+        convergence: the best time after each trial, from the first that has one, or after some of very many; seconds.
         remaining: seconds left, estimated; None while unknown.
     """
 

@@ -32,7 +32,6 @@ from kernel_forge.jobs.messages import (
 )
 from kernel_forge.jobs.requests import Circumstances, JobReport, Request, TimeRequest, TuneRequest, VerifyRequest
 from kernel_forge.jobs.time import time_file
-from kernel_forge.jobs.tune import tune_file
 from kernel_forge.jobs.verify import verify_file
 from kernel_forge.ports import Device, FindLedger
 from kernel_forge.processes import adopt_orphans, end_with_parent
@@ -133,6 +132,8 @@ def _do(
             case TimeRequest():
                 done = time_file(request, device, report, tell)
             case TuneRequest():
+                from kernel_forge.jobs.tune import tune_file  # late: Optuna and SciPy take half a second to import
+
                 finishing = partial(is_finishing, job.number)
                 done = tune_file(request, device, report, find_ledger, tell, finishing)
         end = Done(job.number, done)

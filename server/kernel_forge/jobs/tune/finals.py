@@ -84,6 +84,8 @@ def time_again(
             notes[f"the clocks moved by {moved} while the finalists were timed: in turns, so that it hit all alike"] = (
                 None
             )
+        if timings.no_energy is not None:
+            notes[f"the energy was not measured everywhere: {timings.no_energy}"] = None
         for k, result in zip(list(alive), timings.results, strict=True):
             bound, want = expected[k]
             if not isinstance(result, Timed):

@@ -1,12 +1,11 @@
 """Tuning one kernel: its space searched, the best timed again, the winner verified in full."""
 
-import contextlib
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
-from kernel_forge.domain.errors import LedgerUnavailable, UsageError
+from kernel_forge.domain.errors import UsageError
 from kernel_forge.domain.event import Progress, Report
 from kernel_forge.domain.finding import Finding
 from kernel_forge.domain.measurement import Peaks, TimingPlan
@@ -16,13 +15,13 @@ from kernel_forge.domain.spec import Configuration, KernelSpec, Sizes
 from kernel_forge.domain.tuning import KernelTuning
 from kernel_forge.jobs.compile_database import CompileOptions
 from kernel_forge.jobs.configurations import in_words
-from kernel_forge.jobs.rates import gpu_of, limits_of, occupancy_of, rates, work_of
+from kernel_forge.jobs.rates import limits_of, occupancy_of, rates, work_of
 from kernel_forge.jobs.requests import TuneRequest
 from kernel_forge.jobs.tune.cases import affordable_case, gate_case
 from kernel_forge.jobs.tune.executor import DeviceGone
 from kernel_forge.jobs.tune.finals import Judge, Timing, choices, finalists, time_again, winner
 from kernel_forge.jobs.tune.local import GATE_LIMIT, LocalExecutor, suitable_width
-from kernel_forge.jobs.tune.prior import Suggestion, first_configurations, remembered
+from kernel_forge.jobs.tune.opening import opening
 from kernel_forge.jobs.tune.record import SearchRecord, open_record
 from kernel_forge.jobs.tune.searching import Searching
 from kernel_forge.jobs.tune.space import facts_of, search_space
@@ -38,8 +37,6 @@ from kernel_forge.verify.gate import Gate
 TRIAL_PLAN = TimingPlan(budget=0.25, interval=0.02, min_samples=5, outputs=False)
 FINAL_PLAN = TimingPlan(budget=2.0, interval=0.005, min_samples=15)
 EMULATED_PLAN = TimingPlan(budget=0.3, interval=0.05, min_samples=6)
-PROMISING = 5
-"""Configurations that are tried because of what is known of the device, before the sampler is asked."""
 GROUP = 4
 """Trials timed against each other on a GPU; an emulation has nothing to gain from groups."""
 
@@ -202,7 +199,7 @@ class KernelTuner:
     ) -> tuple[Searching, str]:
         """The search after its end, and why it ended."""
         sampler = SAMPLERS[self.request.sampler](space, record.seed)
-        first = self._suggestions(space, record.seed)
+        first = opening(bench, space, self.ledger, self.cases[0], self.default, gate, record.seed)
         group = 1 if self.is_emulated else GROUP
         width = suitable_width(group, learns=sampler.learns)
         executor = LocalExecutor(bench, self.cases, gate, TRIAL_PLAN, group=group, width=width)
@@ -223,15 +220,6 @@ class KernelTuner:
             raise _Ended(Unavailable(str(gone))) from gone
         finally:
             executor.close()
-
-    def _suggestions(self, space: SearchSpace, seed: int) -> list[Suggestion]:
-        """What to try before the sampler is asked, the default before all."""
-        known: list[Suggestion] = []
-        if self.ledger is not None:
-            with contextlib.suppress(LedgerUnavailable):  # the record of the search says so
-                known = remembered(self.ledger, self.spec, self.cases[0], self.info.basis, self.info.description)
-        spec = replace(self.spec, tunables=tuple(replace(t, default=self.default[t.name]) for t in self.spec.tunables))
-        return first_configurations(space, spec, self.cases[0], gpu_of(self.info), known, PROMISING, seed)
 
     def _timed_again(self, bench: Workbench, searching: Searching, baseline: Configuration | None) -> Timing:
         chosen = finalists(searching.trials, baseline, len(self.cases))

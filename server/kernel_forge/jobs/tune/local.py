@@ -5,7 +5,7 @@ import os
 import threading
 from collections import deque
 from collections.abc import Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
 
 from kernel_forge.domain.finding import Finding
@@ -123,25 +123,30 @@ class LocalExecutor:
         return min(LONGEST_LIMIT, max(SHORTEST_LIMIT, SLOWEST * self._best[case]))
 
     def _work(self) -> None:
-        while True:
-            with self._changed:
-                while not self._waiting and not self._closed:
-                    self._changed.wait()
-                if self._closed:
-                    for order in self._waiting:
-                        order.result.cancel()
-                    return
-                orders = [self._waiting.popleft()]
-            orders[0].artifact.exception()  # waits
-            with self._changed:  # those behind it that are ready too
-                while self._waiting and len(orders) < self._group and self._waiting[0].artifact.done():
-                    orders.append(self._waiting.popleft())
+        while orders := self._next_group():
             try:
                 self._do(orders)
             except Exception as error:  # whoever waits for these must not wait for ever
                 for order in orders:
                     if not order.result.done():
                         order.result.set_exception(error)
+
+    def _next_group(self) -> list[_Order]:
+        """The next trial, once it is compiled, with those behind it that are as well; none when closed."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._waiting or self._closed)
+            first = self._waiting[0] if self._waiting else None
+        if first is not None:
+            wait([first.artifact])
+        with self._changed:
+            if self._closed:  # then what was not compiled yet is cancelled
+                for order in self._waiting:
+                    order.result.cancel()
+                return []
+            group = [self._waiting.popleft()]
+            while self._waiting and len(group) < self._group and self._waiting[0].artifact.done():
+                group.append(self._waiting.popleft())
+            return group
 
     def _do(self, orders: list[_Order]) -> None:
         ready: list[tuple[_Order, Artifact]] = []

@@ -15,6 +15,7 @@ from kernel_forge.jobs.tune.record import SearchRecord
 from kernel_forge.search import Proposal, Search, reason_to_stop, remaining_seconds
 
 POLL_SECONDS = 0.1
+MOST_TOLD = 100
 
 
 @dataclass
@@ -108,15 +109,22 @@ class Searching:
             baseline=value_of(self.trials, self.default),
             best=None if best is None else best.value,
             configuration={} if best is None else best.configuration,
-            convergence=convergence(self.trials),
+            convergence=_thinned(convergence(self.trials)),
             remaining=remaining_seconds(self.budget, values[len(self.record.taken) :], limit, seconds),
         )
-        return Progress(f"{self.name}: searching", len(self.trials), limit, told)
+        return Progress(f"{self.name}: searching ({self.record.basis})", len(self.trials), limit, told)
 
 
 def value_of(trials: Sequence[TunedTrial], configuration: Configuration | None) -> float | None:
     """The time of the trial of a configuration, where there is one."""
     return next((t.value for t in trials if configuration is not None and t.configuration == configuration), None)
+
+
+def _thinned(values: tuple[float, ...]) -> tuple[float, ...]:
+    """As many of ``values`` as a line can show, the first and the last among them: every step tells all of them."""
+    if len(values) <= MOST_TOLD:
+        return values
+    return tuple(values[round(i * (len(values) - 1) / (MOST_TOLD - 1))] for i in range(MOST_TOLD))
 
 
 def _numbers(proposal: Proposal) -> Configuration:
