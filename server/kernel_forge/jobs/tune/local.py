@@ -1,11 +1,12 @@
 """Trials on one device of this process: compiled ahead in parallel, gated and timed one group after the other."""
 
+import contextlib
 import math
 import os
 import threading
 from collections import deque
 from collections.abc import Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
 from kernel_forge.domain.finding import Finding
@@ -137,7 +138,8 @@ class LocalExecutor:
             self._changed.wait_for(lambda: self._waiting or self._closed)
             first = self._waiting[0] if self._waiting else None
         if first is not None:
-            wait([first.artifact])
+            with contextlib.suppress(CancelledError):  # not wait(): a future that shutdown() cancels wakes nobody there
+                first.artifact.exception()
         with self._changed:
             if self._closed:  # then what was not compiled yet is cancelled
                 for order in self._waiting:

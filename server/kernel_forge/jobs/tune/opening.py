@@ -16,7 +16,7 @@ from kernel_forge.ports import Ledger
 from kernel_forge.search import SearchSpace
 
 PROMISING = 5
-"""Configurations tried because of what is known of the device; more of them helped no more (scripts/measure_prior.py)."""
+"""Configurations tried because of what is known of the device; more helped no more (scripts/measure_prior.py)."""
 
 
 def opening(
