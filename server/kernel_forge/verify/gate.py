@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from kernel_forge.domain.launch import RunRequest
-from kernel_forge.domain.outcome import Outcome, RunFailure, Unavailable
+from kernel_forge.domain.outcome import Outcome, Ran, RunFailure, Unavailable
 from kernel_forge.domain.spec import BufferArg, KernelSpec
 from kernel_forge.ports import Artifact, Device
 from kernel_forge.spec import BoundCase
@@ -55,6 +55,7 @@ class Gate:
         self._inputs: dict[Key, Mapping[str, Array]] = {}
         self._expected: dict[Key, Expected | Unavailable] = {}
         self._rough: dict[Key, Rough] = {}
+        self._frozen: dict[int, tuple[Array, Array]] = {}
 
     def inputs(self, bound: BoundCase) -> Mapping[str, Array] | Unavailable:
         """The inputs of a case: the very same arrays for every configuration that has these sizes and scalars."""
@@ -120,17 +121,22 @@ class Gate:
         return exactly(where_finite(reference, share * _size(reference), troubled=self.evaluator.troubles.seen))
 
     def request(self, bound: BoundCase, inputs: Mapping[str, Array], time_limit: float) -> RunRequest:
-        """The launches of a case on ``inputs``."""
-        return request_of(self.spec, bound, inputs, Options(poison_seed=self._poison, time_limit=time_limit))
+        """The launches of a case on ``inputs``, as arrays that cannot change: a device may keep those."""
+        options = Options(poison_seed=self._poison, time_limit=time_limit)
+        return request_of(self.spec, bound, {n: self._frozen_copy(a) for n, a in inputs.items()}, options)
+
+    def _frozen_copy(self, array: Array) -> Array:
+        known = self._frozen.get(id(array))
+        if known is None or known[0] is not array:
+            copy = array.copy()
+            copy.setflags(write=False)
+            known = self._frozen[id(array)] = (array, copy)  # with the array, whose id is then its own
+        return known[1]
 
     def check(self, bound: BoundCase, artifact: Artifact, expected: Expected, time_limit: float) -> Outcome | None:
         """Run once and compare; None where it is right."""
-        options = Options(poison_seed=self._poison, time_limit=time_limit)
-        finished = run(self.spec, bound, expected.inputs, self._device, artifact, options)
-        if not isinstance(finished, Finished):
-            return finished
-        found = against_reference(self.spec, expected, finished.outputs, self._poison, Tally())
-        return None if found is None else found[0]
+        ran = self._device.run(artifact, self.request(bound, expected.inputs, time_limit))
+        return self.wrong(bound, expected, ran.contents) if isinstance(ran, Ran) else ran
 
     def wrong(self, bound: BoundCase, expected: Expected, contents: Mapping[str, Array]) -> Outcome | None:
         """What is wrong with the flat ``contents`` of one execution of :meth:`request`; None where right."""

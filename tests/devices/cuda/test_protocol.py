@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kernel_forge.devices.cuda.keeping import Kept
 from kernel_forge.devices.cuda.protocol import Frame, ProtocolError, read_frame, write_frame
 from kernel_forge.devices.cuda.wire import Code, decode_runs, encode_runs
 from kernel_forge.domain.dtypes import DType
@@ -75,7 +76,7 @@ def test_a_run_travels_whole(dtype: DType) -> None:
     stream.seek(0)
     frame = read_frame(stream)
     assert frame is not None
-    (run,) = decode_runs(frame)
+    (run,) = decode_runs(frame, Kept())
     assert bytes(run.code.image) == b"machine code" and run.code.entries == {"k<1>": "_Z1k"}
     x, y = run.buffers
     assert x.initial(5).tobytes() == data.tobytes() and not x.writable
@@ -97,11 +98,11 @@ def test_a_texture_travels_whole() -> None:
     stream.seek(0)
     frame = read_frame(stream)
     assert frame is not None
-    (run,) = decode_runs(frame)
+    (run,) = decode_runs(frame, Kept())
     assert run.buffers[0].texture == texture
     assert run.buffers[0].initial(0).tolist() == list(range(24))
 
 
 def test_a_job_of_another_version() -> None:
     with pytest.raises(ProtocolError, match="not of this version"):
-        decode_runs(Frame({"type": "job", "runs": [{"image": 0}]}))
+        decode_runs(Frame({"type": "job", "runs": [{"image": 0}]}), Kept())

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from kernel_forge.devices.cuda.keeping import Kept
 from kernel_forge.devices.cuda.protocol import Frame, ProtocolError
 from kernel_forge.devices.cuda.wire import Code, decode_plan, decode_runs, encode_plan, encode_runs
 from kernel_forge.domain.dtypes import DType
@@ -30,7 +31,7 @@ def frame(made: tuple[dict[str, Any], list[bytes | memoryview]]) -> Frame:
 @pytest.mark.parametrize("poison", [None, POISON])
 def test_runs_come_out_as_they_went_in(poison: Code | None) -> None:
     first, second = request(stream="copy", cluster=(2, 1, 1), cooperative=True), request()
-    one, two = decode_runs(frame(encode_runs([(CODE, first), (POISON, second)], poison)))
+    one, two = decode_runs(frame(encode_runs([(CODE, first), (POISON, second)], poison)), Kept())
     assert (bytes(one.code.image), bytes(two.code.image)) == (b"the kernel", b"poison!")
     assert (one.poison is None) == (poison is None)
     assert one.poison is None or (bytes(one.poison.image), one.poison.entries) == (b"poison!", {"p": "p"})
@@ -47,7 +48,7 @@ def test_an_array_that_many_runs_have_travels_once() -> None:
     codes = [Code(f"kernel {number}".encode(), {"k": "k"}) for number in range(8)]
     header, payload = encode_runs([(code, request()) for code in codes])
     assert sum(len(part) for part in payload) == 8 * len(b"kernel 0") + X.nbytes
-    runs = decode_runs(frame((header, payload)))
+    runs = decode_runs(frame((header, payload)), Kept())
     assert [bytes(r.code.image) for r in runs] == [bytes(c.image) for c in codes]
     assert len({id(r.buffers[0].data) for r in runs}) == 1
 
@@ -58,7 +59,7 @@ def test_other_arrays_travel_as_what_they_are() -> None:
     views = [x, x.reshape(2, 4), x[:4], x[::2], x[::2], x.copy()]
     buffers = [(Buffer("x", DType.FLOAT32, v.nbytes, v, writable=False),) for v in views]
     header, payload = encode_runs([(CODE, RunRequest(b, ())) for b in buffers])
-    runs = decode_runs(frame((header, payload)))
+    runs = decode_runs(frame((header, payload)), Kept())
     for run, view in zip(runs, views, strict=True):
         assert run.buffers[0].initial(0).tolist() == view.ravel().tolist()
     assert runs[0].buffers[0].data is runs[1].buffers[0].data
@@ -74,4 +75,4 @@ def test_a_header_of_another_version_is_refused() -> None:
     header, payload = encode_runs([(CODE, request())])
     del header["runs"][0]["poison"]
     with pytest.raises(ProtocolError, match="not of this version"):
-        decode_runs(frame((header, payload)))
+        decode_runs(frame((header, payload)), Kept())

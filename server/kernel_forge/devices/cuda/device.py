@@ -187,7 +187,7 @@ class CudaDevice:
         poison = self._poison()
         if isinstance(poison, Unavailable):
             return poison
-        header, payload = encode_runs([(code, request)], poison)
+        header, payload = encode_runs([(code, request)], poison, keeping=True)
         limit = request.time_limit + GRACE_SECONDS
         try:
             answer = self.pool.ask({"task": "run", **header}, payload, limit)

@@ -61,7 +61,7 @@ def time_trials(
     limit = plan.budget + SETUP_SECONDS + EXECUTIONS * sum(t.request.time_limit for t in trials)
     if plan.energy:
         limit += ENERGY_SECONDS * len(trials)
-    header, payload = encode_runs(runs)
+    header, payload = encode_runs(runs, keeping=True)
     job = {"task": "time", **header, "plan": encode_plan(plan), "controls": len(controls)}
     answer = ask(pool, job, payload, limit, doing="while timing")
     if isinstance(answer, Unavailable):

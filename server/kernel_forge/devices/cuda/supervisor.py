@@ -14,6 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
+from kernel_forge.devices.cuda.keeping import Sent
 from kernel_forge.devices.cuda.protocol import (
     BEAT_SECONDS,
     SILENCE_LIMIT,
@@ -83,6 +84,7 @@ class Worker:
         self._heard = time.monotonic()
         self._log = bytearray()
         self._numbers = 0
+        self._sent = Sent()
         self._ended = threading.Event()
         self._log_reader = threading.Thread(target=self._read_log, daemon=True)
         self._listener = threading.Thread(target=self._listen, daemon=True)
@@ -122,8 +124,9 @@ class Worker:
         """Give it one job and wait for the result, at most ``time_limit`` seconds; after :class:`Lost` it is gone."""
         self._numbers += 1
         begun = time.monotonic()
+        reduced, parts = self._sent.reduced(header, payload)
         try:
-            self._write({**header, "type": "job", "number": self._numbers}, payload, time_limit)
+            self._write({**reduced, "type": "job", "number": self._numbers}, parts, time_limit)
         except OSError:
             if time.monotonic() >= begun + time_limit:  # no limit of the kernel's: it has not even begun
                 return self._lost(f"it did not take the job within {time_limit:g} s")

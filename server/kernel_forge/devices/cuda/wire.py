@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from kernel_forge.devices.cuda.keeping import Kept, token_of
 from kernel_forge.devices.cuda.protocol import Frame, ProtocolError
 from kernel_forge.domain.dtypes import DType
 from kernel_forge.domain.launch import Buffer, BufferRef, Dim3, Launch, RunRequest, poison
@@ -80,6 +81,7 @@ class Parts:
 
     def __init__(self) -> None:
         self.payload: list[bytes | memoryview] = []
+        self.tokens: list[int | None] = []
         self._known: dict[object, int] = {}
 
     @property
@@ -95,24 +97,26 @@ class Parts:
         """The number of the part that has the elements of ``array``, in C order."""
         held = np.ascontiguousarray(array)
         if held.nbytes and np.shares_memory(held, array):
-            return self._number((held.__array_interface__["data"][0], held.nbytes), as_bytes(held))
+            return self._number((held.__array_interface__["data"][0], held.nbytes), as_bytes(held), token_of(array))
         return self._number(("copy", len(self.payload)), as_bytes(held))
 
-    def _number(self, key: object, part: bytes | memoryview) -> int:
+    def _number(self, key: object, part: bytes | memoryview, token: int | None = None) -> int:
         if key not in self._known:
             self._known[key] = len(self.payload)
             self.payload.append(part)
+            self.tokens.append(token)
         return self._known[key]
 
 
 def encode_runs(
-    runs: Sequence[tuple[Code, RunRequest]], poison: Code | None = None
+    runs: Sequence[tuple[Code, RunRequest]], poison: Code | None = None, *, keeping: bool = False
 ) -> tuple[dict[str, Any], list[bytes | memoryview]]:
     """Header entries and payload parts of some executions; without ``poison`` shared memory stays as the last kernel
-    left it."""
+    left it. With ``keeping`` the worker may keep what cannot change, see :mod:`.keeping`."""
     parts = Parts()
     headers = [_run_header(code, request, poison, parts) for code, request in runs]
-    return {"runs": headers, "parts": parts.sizes}, parts.payload
+    tokens = {"tokens": parts.tokens} if keeping else {}
+    return {"runs": headers, "parts": parts.sizes, **tokens}, parts.payload
 
 
 def _run_header(code: Code, request: RunRequest, poison: Code | None, parts: Parts) -> dict[str, Any]:
@@ -164,15 +168,15 @@ def _launch_header(launch: Launch) -> dict[str, Any]:
     }
 
 
-def decode_runs(frame: Frame) -> list[WireRun]:
-    """The executions in ``header["runs"]``, their arrays cut from the payload: one that several have is the same object
-    in all of them.
+def decode_runs(frame: Frame, kept: Kept) -> list[WireRun]:
+    """The executions in ``header["runs"]``, their arrays cut from the payload or kept from an earlier job: one that
+    several have is the same object in all of them.
 
     Raises:
         ProtocolError: the header is not of this form.
     """
     try:
-        parts = frame.arrays(frame.header["parts"])
+        parts = kept.parts(frame)
         return [_run(h, parts) for h in frame.header["runs"]]
     except (KeyError, TypeError, ValueError, IndexError) as error:
         raise ProtocolError(f"a job that is not of this version: {error!r}") from None

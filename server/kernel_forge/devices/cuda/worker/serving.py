@@ -11,6 +11,7 @@ import traceback
 from collections.abc import Mapping, Sequence
 from typing import Any, BinaryIO
 
+from kernel_forge.devices.cuda.keeping import Kept
 from kernel_forge.devices.cuda.protocol import (
     BEAT_SECONDS,
     SILENCE_LIMIT,
@@ -117,14 +118,15 @@ def serve(ordinal: int, *, plain_memory: bool = False) -> None:
         channel.send({"type": "hello", "version": VERSION, "error": f"{type(error).__name__}: {error}"})
         return
     channel.send({"type": "hello", "version": VERSION, "pid": os.getpid(), "facts": facts})
+    kept = Kept()
     while True:
         frame = channel.jobs.get()
-        spent = _do(gpu, frame, channel, device_text, plain_memory)
+        spent = _do(gpu, frame, kept, channel, device_text, plain_memory)
         if spent:
             os._exit(0)  # a lost context is not cleaned up; the driver does it when the process ends
 
 
-def _do(gpu: Any, frame: Frame, channel: _Channel, device_text: _DeviceText, plain_memory: bool) -> bool:
+def _do(gpu: Any, frame: Frame, kept: Kept, channel: _Channel, device_text: _DeviceText, plain_memory: bool) -> bool:
     from kernel_forge.devices.cuda.worker.profiling import profile
     from kernel_forge.devices.cuda.worker.running import execute
     from kernel_forge.devices.cuda.worker.sanitizing import sanitize
@@ -133,7 +135,7 @@ def _do(gpu: Any, frame: Frame, channel: _Channel, device_text: _DeviceText, pla
     number = frame.header.get("number")
     device_text.clear()
     try:
-        runs = decode_runs(frame)
+        runs = decode_runs(frame, kept)
         limit = max(r.output_limit for r in runs)
         if plain_memory:
             # Under a sanitizer waiting for a kernel without end holds the interpreter's lock: no thread of ours would
