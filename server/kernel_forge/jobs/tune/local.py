@@ -43,10 +43,10 @@ class _Order:
 
 
 def suitable_width(group: int, *, learns: bool) -> int:
-    """Trials to have under way on this machine: enough that a compiler is never waited for; no more than two groups
+    """Trials to have under way on this machine: enough that a compiler is seldom waited for; no more than four groups
     where each result makes the next choice better."""
     cpus = len(os.sched_getaffinity(0))
-    return max(1, min(2 * group, cpus)) if learns else 2 * max(group, cpus)
+    return max(1, min(4 * group, cpus)) if learns else 2 * max(group, cpus)
 
 
 class LocalExecutor:
