@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from kernel_forge.domain.measurement import Measurement
+from kernel_forge.domain.measurement import FEWEST_FOR_INTERVAL, Measurement
 from kernel_forge.domain.outcome import Verdict
 from kernel_forge.domain.performance import Attained, Occupancy
 from kernel_forge.domain.spec import Configuration, Sizes
@@ -77,16 +77,23 @@ class SearchProgress:
 
 @dataclass(frozen=True, slots=True)
 class Ratio:
-    """Time of one over time of another, with its 95 % interval."""
+    """Time of one over time of another, with its 95 % interval; of ``samples`` in the shorter of the two measurements:
+    with fewer than :data:`~kernel_forge.domain.measurement.FEWEST_FOR_INTERVAL` it is no interval but a range."""
 
     value: float
     low: float
     high: float
+    samples: int = FEWEST_FOR_INTERVAL
+
+    @property
+    def has_interval(self) -> bool:
+        """Whether there were samples enough to be sure of anything."""
+        return self.samples >= FEWEST_FOR_INTERVAL
 
     @property
     def is_faster(self) -> bool:
         """Whether it is above 1 for sure, by more than what one kernel differs from itself in another process."""
-        return self.low > 1.0 + SAME
+        return self.has_interval and self.low > 1.0 + SAME
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +151,7 @@ class KernelTuning:
         winner: verified in full; the baseline itself where nothing was faster for sure.
         verdict: of the winner, at its configuration.
         finalists: all that were timed at the end, the winner and the baseline among them, fastest first.
-        rejected: configurations that were faster in the search and failed the full verification.
+        rejected: configurations that were fast in the search and are not right, or could not be shown to be.
         choices: the best configuration per case, where several cases were tuned; verified as the winner is.
         attained, occupancy: of the winner at the first case.
         run: number of the search in the ledger.
