@@ -143,6 +143,13 @@ class Ledger(Protocol):
         """Searches (``tune``) of that key that have no end yet, the newest first."""
         ...
 
+    def claim(self, run: int) -> Callable[[], None] | None:
+        """Be the one process that is at a search; returns what ends that, None where another process is at it.
+
+        The death of a process ends its claims.
+        """
+        ...
+
     def audit(self, anchor: Anchor | None = None) -> Audit:
         """Check every entry against its hash and the one before, and all against an ``anchor`` taken earlier.
 

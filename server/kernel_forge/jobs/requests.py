@@ -133,7 +133,8 @@ class TuneRequest(KernelRequest):
     def wall_limit(self) -> float:
         """Seconds after which the whole job is stopped: a day where the budget itself has no limit of time."""
         searching = 86400.0 if self.budget.seconds is None else 2 * self.budget.seconds
-        return (searching + FINALISTS * self.time_limit + 4 * MARGIN_SECONDS) * self.spec_count
+        verified = FINALISTS + 1 + 2 * len(self.cases)
+        return (searching + verified * self.time_limit + (4 + 3 * len(self.cases)) * MARGIN_SECONDS) * self.spec_count
 
 
 @dataclass(frozen=True)

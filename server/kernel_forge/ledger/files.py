@@ -7,9 +7,11 @@ it, never the soundness of the rest; what a closed connection or an exported anc
 """
 
 import contextlib
+import fcntl
 import os
 import sqlite3
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from kernel_forge.domain.errors import LedgerUnavailable
@@ -115,3 +117,25 @@ def _write_ahead(connection: sqlite3.Connection, file: Path) -> None:
         if mode != "wal":
             raise LedgerUnavailable(f"{file} lies on a file system that SQLite's write-ahead log cannot be used on")
         return
+
+
+def claim_file(file: Path) -> Callable[[], None] | None:
+    """Lock ``file``, made for it, until what is returned is called or the process ends; None where another has it.
+
+    Raises:
+        OSError: as from the system.
+    """
+    descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(descriptor)
+        return None
+    except BaseException:
+        os.close(descriptor)
+        raise
+
+    def release() -> None:
+        os.close(descriptor)  # the file stays: who has it open already would lock one that nobody finds any more
+
+    return release

@@ -13,6 +13,7 @@ from kernel_forge.domain.errors import LedgerUnavailable
 from kernel_forge.domain.record import Anchor, Audit, BadEntry, Entry, Kind, Record, Selection, Subject
 from kernel_forge.ledger.chain import GENESIS, Row, check, digest
 from kernel_forge.ledger.files import (
+    claim_file,
     ledger_file,
     make_folder,
     open_for_reading,
@@ -94,6 +95,11 @@ class SqliteLedger:
             "(SELECT 1 FROM entries AS other WHERE other.run = begun.number AND other.kind = ?) ORDER BY number DESC",
             (key, Kind.TUNE.value, Kind.TUNE_END.value),
         )
+
+    def claim(self, run: int) -> Callable[[], None] | None:
+        """Claim a search; see the port. A lock on a file beside the ledger, which the system lets go of."""
+        with self._explained("written"):
+            return claim_file(self.file.with_name(f"run-{run}.lock"))
 
     def audit(self, anchor: Anchor | None = None) -> Audit:
         """Check every entry; see the port. A file that SQLite cannot read is an altered one."""

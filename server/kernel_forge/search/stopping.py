@@ -30,15 +30,16 @@ def since_best(values: Sequence[float | None]) -> int:
 
 
 def remaining_seconds(
-    budget: Budget, values: Sequence[float | None], limit: int | None, seconds: float
+    budget: Budget, values: Sequence[float | None], limit: int | None, seconds: float, taken: int = 0
 ) -> float | None:
     """An estimate of how long a search goes on: at the pace so far, up to the nearest limit; None while unknown.
 
-    ``limit`` is the number of trials at which it ends at the latest.
+    ``limit`` is the number of trials at which it ends at the latest. The first ``taken`` of the trials were another
+    process's: the ``seconds`` were spent on those after them.
     """
     left = [] if budget.seconds is None else [max(0.0, budget.seconds - seconds)]
-    if values and seconds > 0:
-        pace = seconds / len(values)
+    if len(values) > taken and seconds > 0:
+        pace = seconds / (len(values) - taken)
         left += [] if limit is None else [pace * max(0, limit - len(values))]
         left += [] if budget.patience is None else [pace * max(0, budget.patience - since_best(values))]
     return min(left, default=None)

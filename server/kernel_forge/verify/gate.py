@@ -98,6 +98,12 @@ class Gate:
             self._rough[key] = self._quickly(bound, compiled, time_limit)
         return self._rough[key]
 
+    def known(self, bound: BoundCase) -> Expected | None:
+        """What :meth:`expected` or :meth:`quickly` has found for such a case before; None where nothing. Any thread."""
+        key = self._key(bound)
+        found = self._expected.get(key) or (self._rough[key].expected if key in self._rough else None)
+        return found if isinstance(found, Expected) else None
+
     def _quickly(self, bound: BoundCase, compiled: Callable[[], Artifact | Outcome], time_limit: float) -> Rough:
         inputs = self.inputs(bound)
         if isinstance(inputs, Unavailable):

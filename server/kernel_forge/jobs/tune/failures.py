@@ -14,9 +14,10 @@ from kernel_forge.domain.outcome import (
 )
 
 MOST_TEXT = 200
+NOT_ANSWERED = "not answered"
 
 
-def in_words(outcome: Outcome) -> str:
+def reason_of(outcome: Outcome) -> str:
     """``does not compile: ...``, ``wrong: y[0]``: a kind that counts can be made of, then the reason."""
     return _words(outcome)[:MOST_TEXT]
 
@@ -41,4 +42,4 @@ def _words(outcome: Outcome) -> str:
         case TimedOut(message=message):
             return f"too slow: {message}"
         case Unavailable(reason=reason):
-            return f"not answered: {reason}"
+            return f"{NOT_ANSWERED}: {reason}"

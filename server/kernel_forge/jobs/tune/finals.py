@@ -1,12 +1,12 @@
 """After the search: the best are timed again beside the baseline, and only who is verified in full can win."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from kernel_forge.domain.finding import Finding
-from kernel_forge.domain.measurement import Measurement, Timed, TimingPlan
-from kernel_forge.domain.outcome import Outcome, Passed, Unavailable, Verdict
+from kernel_forge.domain.measurement import FEWEST_FOR_INTERVAL, Measurement, Timed, TimingPlan, Timings
+from kernel_forge.domain.outcome import Outcome, Passed, RunFailure, Unavailable, Verdict
 from kernel_forge.domain.spec import Configuration, Sizes
 from kernel_forge.domain.tuning import CaseChoice, Contender, Ratio, TunedTrial, geometric_mean
 from kernel_forge.jobs.requests import FINALISTS
@@ -17,83 +17,84 @@ from kernel_forge.verify.expectation import Expected
 
 COMPARED_BYTES = 1 << 30
 """Beyond this the timed buffers are not compared: in float64 the reference would not fit beside them."""
+READ_BYTES = 2 << 30
+"""Outputs of all finalists together, at most."""
 RUN_LIMIT = 30.0
+LONGEST = 90.0
+"""Seconds of timing one case, for enough samples of slow kernels."""
 UNCHANGED = Ratio(1.0, 1.0, 1.0)
 
 
 @dataclass(frozen=True)
 class Timing:
-    """The contenders that are left, fastest first; ``wrong`` says of some what their timed launches left."""
+    """The contenders that are left, fastest first.
+
+    Attributes:
+        failed: those that are not: what their timed launches left is wrong, or they ended otherwise than before.
+        uncompared: why what the timed launches left was not compared; None where it was.
+    """
 
     contenders: tuple[Contender, ...]
-    wrong: tuple[tuple[Configuration, Outcome], ...]
+    failed: tuple[tuple[Configuration, Outcome], ...]
+    uncompared: str | None
     notes: tuple[str, ...]
 
 
 def finalists(
-    trials: Sequence[TunedTrial], baseline: Configuration | None, cases: int, most: int = FINALISTS
-) -> list[Configuration]:
-    """Who is timed again: the best overall, the two best of every case where there are several, and the baseline."""
-    timed = [t for t in trials if t.seconds is not None and not t.early]
+    trials: Sequence[TunedTrial],
+    baseline: Configuration | None,
+    cases: int,
+    passed_over: Collection[Configuration] = (),
+    most: int = FINALISTS,
+) -> list[TunedTrial]:
+    """Who is timed again: the best overall, the two best of every case where there are several, and the baseline.
+
+    Not those in ``passed_over``.
+    """
+    timed = [t for t in trials if t.seconds is not None and not t.early and t.configuration not in passed_over]
     chosen = sorted(timed, key=lambda t: t.value or math.inf)[:most]
-    if cases > 1:
-        for case in range(cases):
-            chosen += sorted(timed, key=lambda t, c=case: t.seconds[c] if t.seconds else math.inf)[:2]  # type: ignore[misc]
-    found = [] if baseline is None else [baseline]
+    for case in range(cases if cases > 1 else 0):
+        chosen += sorted(timed, key=lambda t, c=case: t.seconds[c] if t.seconds else math.inf)[:2]  # type: ignore[misc]
+    found = [t for t in trials if t.configuration == baseline][:1]
+    if baseline is not None and not found:
+        found = [TunedTrial(baseline, None)]  # there was no time to try even that
     for trial in chosen:
-        if trial.configuration not in found:
-            found.append(trial.configuration)
+        if all(trial.configuration != other.configuration for other in found):
+            found.append(trial)
     return found
 
 
 def time_again(
     bench: Workbench,
-    configurations: Sequence[Configuration],
+    chosen: Sequence[TunedTrial],
     baseline: Configuration | None,
     cases: Sequence[Sizes],
     plan: TimingPlan,
 ) -> Timing | Unavailable:
     """Time all of them against each other at every case, and compare what the timed launches left.
 
-    ``plan.budget`` is for one configuration at one case.
+    What faults is left out, and the rest timed again without it. ``plan.budget`` is given to each configuration at each
+    case, and more where it is too little for the samples of an interval.
     """
+    configurations = [t.configuration for t in chosen]
     artifacts = {k: a for k, c in enumerate(configurations) if isinstance(a := _compiled(bench, cases[0], c), Artifact)}
     alive = list(artifacts)
     times: dict[int, list[Measurement]] = {k: [] for k in alive}
     joules: dict[int, list[float]] = {k: [] for k in alive}
-    wrong: list[tuple[Configuration, Outcome]] = []
+    failed: list[tuple[Configuration, Outcome]] = []
     notes: dict[str, None] = {}
-    for sizes in cases:
-        trials = []
-        expected = {}
+    uncompared: str | None = None
+    for number, sizes in enumerate(cases):
+        case = _FinalCase(bench, sizes, plan, [t.seconds[number] if t.seconds else 0.0 for t in chosen])
+        measured = case.measure({k: (artifacts[k], configurations[k]) for k in alive})
+        if isinstance(measured, Unavailable):
+            return measured
+        notes |= case.notes
+        uncompared = uncompared or case.uncompared
         for k in list(alive):
-            bound = bench.bind(sizes, configurations[k])
-            inputs = Unavailable(bound.message) if isinstance(bound, Finding) else bench.gate.inputs(bound)
-            if isinstance(bound, Finding) or isinstance(inputs, Unavailable):
-                alive.remove(k)
-                continue
-            trials.append(Trial(artifacts[k], bench.gate.request(bound, inputs, RUN_LIMIT)))
-            expected[k] = bound, _expected(bench, bound, notes)
-        if not trials:
-            break
-        timings = bench.device.time(trials, replace(plan, budget=plan.budget * len(trials)))
-        if isinstance(timings, Unavailable):
-            return timings
-        if timings.drift is not None and not timings.is_steady:
-            moved = f"{100 * (timings.drift - 1):+.1f} %"
-            notes[f"the clocks moved by {moved} while the finalists were timed: in turns, so that it hit all alike"] = (
-                None
-            )
-        if timings.no_energy is not None:
-            notes[f"the energy was not measured everywhere: {timings.no_energy}"] = None
-        for k, result in zip(list(alive), timings.results, strict=True):
-            bound, want = expected[k]
+            result = measured[k]
             if not isinstance(result, Timed):
-                alive.remove(k)
-                continue
-            bad = None if want is None else bench.gate.wrong(bound, want, result.contents)
-            if bad is not None:
-                wrong.append((configurations[k], bad))
+                failed.append((configurations[k], result))
                 alive.remove(k)
                 continue
             times[k].append(result.measurement)
@@ -109,7 +110,78 @@ def time_again(
         )
         for k in alive
     ]
-    return Timing(tuple(sorted(left, key=lambda c: c.seconds)), tuple(wrong), tuple(notes))
+    return Timing(tuple(sorted(left, key=lambda c: c.seconds)), tuple(failed), uncompared, tuple(notes))
+
+
+class _FinalCase:
+    """All contenders at one case; ``seconds`` are their times of the search."""
+
+    def __init__(self, bench: Workbench, sizes: Sizes, plan: TimingPlan, seconds: Sequence[float]) -> None:
+        self._bench, self._sizes, self._plan, self._seconds = bench, sizes, plan, seconds
+        self.notes: dict[str, None] = {}
+        self.uncompared: str | None = None
+
+    def measure(
+        self, contenders: Mapping[int, tuple[Artifact, Configuration]]
+    ) -> Mapping[int, Timed | Outcome] | Unavailable:
+        """The time of each, or why it has none; Unavailable where the device answers nothing at all."""
+        found: dict[int, Timed | Outcome] = {}
+        trials: dict[int, tuple[BoundCase, Trial]] = {}
+        for k, (artifact, configuration) in contenders.items():
+            bound = self._bench.bind(self._sizes, configuration)
+            inputs = Unavailable(bound.message) if isinstance(bound, Finding) else self._bench.gate.inputs(bound)
+            if isinstance(bound, Finding) or isinstance(inputs, Unavailable):
+                found[k] = inputs if isinstance(inputs, Unavailable) else Unavailable("it cannot be launched")
+                continue
+            trials[k] = bound, Trial(artifact, self._bench.gate.request(bound, inputs, RUN_LIMIT))
+        expected = {k: self._expected(bound, len(trials)) for k, (bound, _) in trials.items()}
+        while trials:
+            timings = self._bench.device.time([t for _, t in trials.values()], self._plan_for(list(trials)))
+            if isinstance(timings, Unavailable):
+                return timings
+            results = dict(zip(trials, timings.results, strict=True))
+            faulty = [k for k, r in results.items() if not isinstance(r, Timed | Unavailable)]
+            if not faulty:
+                self._note(timings)
+                found.update({k: self._judged(trials[k][0], r, expected[k]) for k, r in results.items()})
+                break
+            found.update({k: results[k] for k in faulty})  # the others' context went with it
+            trials = {k: t for k, t in trials.items() if k not in faulty}
+        return found
+
+    def _judged(self, bound: BoundCase, result: Timed | RunFailure, want: Expected | None) -> Timed | Outcome:
+        if not isinstance(result, Timed) or want is None:
+            return result
+        return self._bench.gate.wrong(bound, want, result.contents) or result
+
+    def _plan_for(self, contenders: Sequence[int]) -> TimingPlan:
+        """Time for at least the samples of an interval, with the flush or the batch around each execution."""
+        needed = 3.0 * FEWEST_FOR_INTERVAL * sum(self._seconds[k] for k in contenders)
+        budget = min(LONGEST, max(self._plan.budget * len(contenders), needed))
+        return replace(self._plan, budget=budget, outputs=self.uncompared is None)
+
+    def _note(self, timings: Timings) -> None:
+        if timings.drift is not None and not timings.is_steady:
+            moved = f"{100 * (timings.drift - 1):+.1f} %"
+            self.notes[f"the clocks moved by {moved} while the finalists were timed: in turns, so it hit all alike"] = (
+                None
+            )
+        if timings.no_energy is not None:
+            self.notes[f"the energy was not measured everywhere: {timings.no_energy}"] = None
+
+    def _expected(self, bound: BoundCase, contenders: int) -> Expected | None:
+        """What the timed buffers must hold; None where that cannot be told, and ``uncompared`` says why."""
+        outputs = sum(bound.count(a.name) * a.dtype.itemsize for a in self._bench.spec.outputs)
+        if self._bench.compared_bytes(bound) > COMPARED_BYTES or contenders * outputs > READ_BYTES:
+            self.uncompared = f"its buffers take {self._bench.compared_bytes(bound) / 2**30:.2g} GiB"
+            return None
+        found = self._bench.gate.quickly(bound, lambda: self._bench.compile(bound), RUN_LIMIT)
+        if isinstance(found.expected, Unavailable):
+            self.uncompared = found.expected.reason
+            return None
+        if found.is_rough:
+            self.notes["the buffers that were timed are large: they were compared with a rough tolerance"] = None
+        return found.expected
 
 
 def speedup(baseline: Sequence[Measurement], other: Sequence[Measurement]) -> Ratio:
@@ -119,6 +191,7 @@ def speedup(baseline: Sequence[Measurement], other: Sequence[Measurement]) -> Ra
         geometric_mean([b.seconds / o.seconds for b, o in pairs]),
         geometric_mean([b.low / o.high for b, o in pairs]),
         geometric_mean([b.high / o.low for b, o in pairs]),
+        min(m.samples for pair in pairs for m in pair),
     )
 
 
@@ -151,12 +224,13 @@ class Judge:
 def winner(contenders: Sequence[Contender], baseline: Configuration | None, judge: Judge) -> Contender | None:
     """The fastest that is verified and faster than the baseline for sure; else the baseline.
 
-    ``contenders`` are the fastest first. None where neither holds: without a baseline, or with a wrong one.
+    ``contenders`` are the fastest first. Without a baseline the fastest that is verified. None where nothing holds.
     """
     for contender in contenders:
-        is_baseline = contender.configuration == baseline
-        surely = contender.speedup is None or contender.speedup.is_faster
-        if not is_baseline and surely and judge.holds(contender.configuration):
+        if contender.configuration == baseline:
+            continue
+        surely = baseline is None or (contender.speedup is not None and contender.speedup.is_faster)
+        if surely and judge.holds(contender.configuration):
             return contender
     default = next((c for c in contenders if c.configuration == baseline), None)
     return default if default is not None and judge.holds(default.configuration) else None
@@ -171,8 +245,10 @@ def choices(
     found = []
     for number, sizes in enumerate(cases):
         for contender in sorted(contenders, key=lambda c, n=number: c.times[n].seconds):  # type: ignore[misc]
-            ratio = None if baseline is None else speedup([baseline.times[number]], [contender.times[number]])
             kept = baseline is not None and contender.configuration == baseline.configuration
+            ratio = None
+            if baseline is not None:
+                ratio = UNCHANGED if kept else speedup([baseline.times[number]], [contender.times[number]])
             if (kept or ratio is None or ratio.is_faster) and judge.holds(contender.configuration):
                 found.append(CaseChoice(sizes, contender.configuration, contender.times[number].seconds, ratio))
                 break
@@ -182,17 +258,3 @@ def choices(
 def _compiled(bench: Workbench, sizes: Sizes, configuration: Configuration) -> Artifact | Outcome:
     bound = bench.bind(sizes, configuration)
     return Unavailable(bound.message) if isinstance(bound, Finding) else bench.compile(bound)
-
-
-def _expected(bench: Workbench, bound: BoundCase, notes: dict[str, None]) -> Expected | None:
-    """What the timed buffers must hold; None where that cannot be told, and the notes say so."""
-    if bench.nbytes(bound) > COMPARED_BYTES:
-        notes[f"the buffers that were timed are larger than {COMPARED_BYTES >> 20} MiB and were not compared"] = None
-        return None
-    found = bench.gate.quickly(bound, lambda: bench.compile(bound), RUN_LIMIT)
-    if isinstance(found.expected, Unavailable):
-        notes[f"the buffers that were timed could not be compared: {found.expected.reason}"] = None
-        return None
-    if found.is_rough:
-        notes["the buffers that were timed are large: they were compared with a rough tolerance"] = None
-    return found.expected

@@ -4,23 +4,25 @@ import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
-from kernel_forge.domain.errors import UsageError
 from kernel_forge.domain.event import Progress, Report
 from kernel_forge.domain.finding import Finding
 from kernel_forge.domain.measurement import Peaks, TimingPlan
 from kernel_forge.domain.outcome import LaunchFailed, Outcome, Unavailable, Verdict
 from kernel_forge.domain.record import Platform, Subject
 from kernel_forge.domain.spec import Configuration, KernelSpec, Sizes
-from kernel_forge.domain.tuning import KernelTuning
+from kernel_forge.domain.tuning import Contender, KernelTuning
 from kernel_forge.jobs.compile_database import CompileOptions
 from kernel_forge.jobs.configurations import in_words
 from kernel_forge.jobs.rates import limits_of, occupancy_of, rates, work_of
 from kernel_forge.jobs.requests import TuneRequest
 from kernel_forge.jobs.tune.cases import affordable_case, gate_case
+from kernel_forge.jobs.tune.default import is_answering, look_at_cases, problem_with_default, refuse_nothing
 from kernel_forge.jobs.tune.executor import DeviceGone
+from kernel_forge.jobs.tune.failures import reason_of
 from kernel_forge.jobs.tune.finals import Judge, Timing, choices, finalists, time_again, winner
-from kernel_forge.jobs.tune.local import GATE_LIMIT, LocalExecutor, suitable_width
+from kernel_forge.jobs.tune.local import LocalExecutor, suitable_width
 from kernel_forge.jobs.tune.opening import opening
 from kernel_forge.jobs.tune.record import SearchRecord, open_record
 from kernel_forge.jobs.tune.searching import Searching
@@ -30,23 +32,24 @@ from kernel_forge.jobs.wire import encode
 from kernel_forge.ports import Artifact, Device, Ledger
 from kernel_forge.search import SAMPLERS, Search, SearchSpace
 from kernel_forge.source import SourceFile
-from kernel_forge.spec import is_legal
 from kernel_forge.verify import verify
 from kernel_forge.verify.gate import Gate
 
-TRIAL_PLAN = TimingPlan(budget=0.25, interval=0.02, min_samples=5, outputs=False)
+TRIAL_PLAN = TimingPlan(budget=0.25, interval=0.02, min_samples=6, outputs=False)
 FINAL_PLAN = TimingPlan(budget=2.0, interval=0.005, min_samples=15)
 EMULATED_PLAN = TimingPlan(budget=0.3, interval=0.05, min_samples=6)
+MOST_FAILED = 15
+"""Finalists that may turn out wrong before no more are tried."""
 GROUP = 4
 """Trials timed against each other on a GPU; an emulation has nothing to gain from groups."""
 
 
 class _Ended(Exception):
-    """There is nothing to search for, or no winner: the outcome says why."""
+    """There is nothing to search for, or no winner: the outcome (of the default), or a verdict, says why."""
 
-    def __init__(self, outcome: Outcome, configuration: Configuration | None = None) -> None:
+    def __init__(self, end: Outcome | Verdict) -> None:
         super().__init__()
-        self.outcome, self.configuration = outcome, configuration
+        self.end = end
 
 
 @dataclass
@@ -90,6 +93,7 @@ class KernelTuner:
         if self.is_emulated and not self.request.cases:
             self._emulate_smaller(seed)
         bench = self._bench(seed)
+        refuse_nothing(bench, self.default, self.cases)
         space = search_space(self.spec, self.source, self.cases, self.fixed, bench.limits, self.info.name)
         self.notes += _without_value(space)
         record = open_record(self.ledger, self.request, subject, platform, self.cases, self.fixed, seed)
@@ -97,13 +101,16 @@ class KernelTuner:
             bench = self._bench(record.seed)  # the inputs of the search that goes on
         try:
             made = self._tuned(bench, space, record)
-        except _Ended as end:
-            if not isinstance(end.outcome, Unavailable):  # else it may be gone on with, once the device answers again
-                record.gave_up(encode(end.outcome))
-            return self._verdict(end.outcome, end.configuration or self.default, record.seed)
-        record.end(made, self.info.description)
-        trouble = () if record.trouble is None else (record.trouble,)
-        return replace(made, notes=(*self.notes, *trouble))
+            record.end(made, self.info.description)
+            return replace(made, notes=(*self.notes, *record.troubles))
+        except _Ended as ended:
+            end = ended.end
+            verdict = end if isinstance(end, Verdict) else self._verdict(end, self.default, record.seed)
+            if not isinstance(verdict.outcome, Unavailable):  # else it may be gone on with, once the device answers
+                record.gave_up(encode(verdict.outcome))
+            return replace(verdict, notes=tuple(dict.fromkeys((*verdict.notes, *self.notes, *record.troubles))))
+        finally:
+            record.release()
 
     def _bench(self, seed: int) -> Workbench:
         gate = Gate(self.spec, self.device, seed=seed, deadline=time.monotonic() + self.request.wall_limit)
@@ -122,13 +129,23 @@ class KernelTuner:
         self.report(Progress(f"{self.spec.kernel}: timing the best again"))
         timing = self._timed_again(bench, searching, baseline)
         judge = Judge(lambda configuration: self._verify(configuration, record.seed))
-        best = winner(timing.contenders, baseline, judge)
+        contenders = timing.contenders
+        if baseline is not None and not judge.holds(baseline):
+            # It fails elsewhere than at the gate: what is right is worth finding, but is faster than nothing.
+            verdict = judge.verdict(baseline)
+            self.notes.append(f"the default fails the full verification ({reason_of(verdict.outcome)})")
+            contenders = tuple(replace(c, speedup=None) for c in contenders if c.configuration != baseline)
+            if not contenders:
+                raise _Ended(verdict)
+            baseline = None
+        if timing.uncompared is not None:
+            contenders = self._only_default(contenders, baseline, timing.uncompared)
+        best = winner(contenders, baseline, judge)
         if best is None:
-            worst = next((v.outcome for v in judge.rejected), Unavailable("none of the best could be timed again"))
-            raise _Ended(worst, baseline)
-        base = next((c for c in timing.contenders if c.configuration == baseline), None)
-        per_case = choices(timing.contenders, base, self.cases, judge)
-        wrong = tuple(self._verdict(outcome, c, record.seed) for c, outcome in timing.wrong)
+            raise _Ended(judge.rejected[0] if judge.rejected else Unavailable("none of the best could be timed again"))
+        base = next((c for c in contenders if c.configuration == baseline), None)
+        per_case = choices(contenders, base, self.cases, judge)
+        failed = tuple(self._verdict(outcome, c, record.seed) for c, outcome in timing.failed)
         made = KernelTuning(
             kernel=self.spec.kernel,
             path=self.spec.path,
@@ -144,50 +161,34 @@ class KernelTuner:
             baseline=base,
             winner=best,
             verdict=judge.verdict(best.configuration),
-            finalists=timing.contenders,
-            rejected=(*wrong, *judge.rejected),
+            finalists=contenders,
+            rejected=(*failed, *judge.rejected),
             choices=per_case,
             resumed=len(record.taken),
             run=record.run,
         )
         return replace(self._with_rates(made, bench), seconds=time.monotonic() - self.started)
 
+    def _only_default(
+        self, contenders: Sequence[Contender], baseline: Configuration | None, reason: str
+    ) -> tuple[Contender, ...]:
+        """Nothing wins whose result at the tuned sizes nobody has looked at."""
+        self.notes.append(f"the default stays: what was timed could not be compared ({reason}); tune at smaller sizes")
+        kept = tuple(c for c in contenders if c.configuration == baseline)
+        if not kept:
+            raise _Ended(Unavailable(f"what was timed could not be compared: {reason}"))
+        return kept
+
     def _baseline(self, bench: Workbench, space: SearchSpace, gate: Sizes | None) -> Configuration | None:
         """The default, or None where it does not launch here. One that is wrong as it stands ends the tuning."""
-        problem = self._problem_with_default(bench, space, gate)
+        self.report(Progress(f"{self.spec.kernel}: checking the default"))
+        problem = problem_with_default(bench, space, self.default, self.cases, gate)
         if problem is None:
             return self.default
         if isinstance(problem, LaunchFailed) and problem.kind == "configuration":
             self.notes.append(f"the default does not run here ({problem.message}), so there is nothing to compare with")
             return None
         raise _Ended(problem)
-
-    def _problem_with_default(self, bench: Workbench, space: SearchSpace, gate: Sizes | None) -> Outcome | None:
-        bounds = []
-        for sizes in self.cases:
-            bound = bench.bind(sizes, self.default)
-            if isinstance(bound, Finding):
-                return LaunchFailed("configuration", bound.message)
-            if not bound.launches:
-                raise UsageError(
-                    f"{self.spec.kernel} launches nothing at {in_words(sizes)}, so there is no time to take"
-                )
-            if not is_legal(self.spec, sizes, self.default):
-                return LaunchFailed("configuration", f"a where of the spec does not admit {in_words(sizes)}")
-            bounds.append(bound)
-        if space.index_of(self.default) is None:
-            return LaunchFailed("configuration", "the constraints rule it out")
-        self.report(Progress(f"{self.spec.kernel}: checking the default"))
-        artifact = bench.compile(bounds[0])
-        if not isinstance(artifact, Artifact):
-            return artifact
-        exceeded = bench.exceeded(bounds[0], artifact)
-        if exceeded is not None or gate is None:
-            return exceeded
-        expected = bench.expectation(gate, self.default)
-        if expected is None or isinstance(expected, Unavailable):
-            return expected
-        return bench.gate.check(expected[0], artifact, expected[1], GATE_LIMIT)
 
     def _searched(
         self,
@@ -202,7 +203,9 @@ class KernelTuner:
         first = opening(bench, space, self.ledger, self.cases[0], self.default, gate, record.seed)
         group = 1 if self.is_emulated else GROUP
         width = suitable_width(group, learns=sampler.learns)
-        executor = LocalExecutor(bench, self.cases, gate, TRIAL_PLAN, group=group, width=width)
+        look_at_cases(bench, self.default, self.cases)
+        is_there = partial(is_answering, bench, self.default, self.cases[0])
+        executor = LocalExecutor(bench, self.cases, gate, TRIAL_PLAN, group=group, width=width, is_there=is_there)
         searching = Searching(
             self.spec.kernel,
             Search(space, sampler, first=[configuration for configuration, _ in first]),
@@ -222,20 +225,25 @@ class KernelTuner:
             executor.close()
 
     def _timed_again(self, bench: Workbench, searching: Searching, baseline: Configuration | None) -> Timing:
-        chosen = finalists(searching.trials, baseline, len(self.cases))
-        if not chosen:
-            reasons = Counter(t.failure.partition(":")[0] for t in searching.trials if t.failure)
-            shown = ", ".join(f"{count} {reason}" for reason, count in reasons.most_common(3)) or "none was tried"
-            raise _Ended(Unavailable(f"no configuration has a time ({shown})"))
+        """The best with their final times; where all of them fail, the next best, a few times."""
         plan = replace(EMULATED_PLAN if self.is_emulated else FINAL_PLAN, energy=self.request.energy)
-        timing = time_again(bench, chosen, baseline, self.cases, plan)
-        if isinstance(timing, Unavailable):
-            raise _Ended(timing)
-        of_default = next((outcome for c, outcome in timing.wrong if c == baseline), None)
-        if of_default is not None:
-            raise _Ended(of_default)
-        self.notes += timing.notes
-        return timing
+        failed: list[tuple[Configuration, Outcome]] = []
+        while True:
+            passed_over = [configuration for configuration, _ in failed]
+            chosen = finalists(searching.trials, baseline, len(self.cases), passed_over)
+            if not chosen:
+                raise _Ended(failed[0][1] if failed else _nothing_timed(searching))
+            timing = time_again(bench, chosen, baseline, self.cases, plan)
+            if isinstance(timing, Unavailable):
+                raise _Ended(timing)
+            lost = next((outcome for c, outcome in timing.failed if c == baseline), None)
+            if lost is not None:
+                raise _Ended(lost)
+            failed += timing.failed
+            others = [c for c in timing.contenders if c.configuration != baseline]
+            if others or not timing.failed or len(failed) >= MOST_FAILED:
+                self.notes += timing.notes
+                return replace(timing, failed=tuple(failed))
 
     def _verify(self, configuration: Configuration, seed: int) -> Verdict:
         return verify(
@@ -285,3 +293,9 @@ def _without_value(space: SearchSpace) -> Sequence[str]:
         f"{note.constraint} has no value for {note.combinations} combinations ({note.reason}): they are ruled out"
         for note in space.without_value
     ]
+
+
+def _nothing_timed(searching: Searching) -> Unavailable:
+    reasons = Counter(t.failure.partition(":")[0] for t in searching.trials if t.failure)
+    shown = ", ".join(f"{count} {reason}" for reason, count in reasons.most_common(3)) or "none was tried"
+    return Unavailable(f"no configuration has a time ({shown})")

@@ -1,12 +1,11 @@
 """Trials on one device of this process: compiled ahead in parallel, gated and timed one group after the other."""
 
-import contextlib
 import math
 import os
 import threading
 from collections import deque
-from collections.abc import Sequence
-from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
 from kernel_forge.domain.finding import Finding
@@ -15,19 +14,20 @@ from kernel_forge.domain.measurement import Timed, TimingPlan
 from kernel_forge.domain.outcome import LaunchFailed, Outcome, Unavailable
 from kernel_forge.domain.spec import Configuration, Sizes
 from kernel_forge.domain.tuning import TunedTrial
+from kernel_forge.jobs.tune.default import GATE_LIMIT
 from kernel_forge.jobs.tune.executor import DeviceGone
-from kernel_forge.jobs.tune.failures import in_words
+from kernel_forge.jobs.tune.failures import reason_of
 from kernel_forge.jobs.tune.workbench import Workbench
 from kernel_forge.ports import Artifact, Trial
 from kernel_forge.spec import BoundCase
 from kernel_forge.verify.expectation import Expected
 
 HOPELESS = 2.0
-"""A trial this many times slower than the best is given no more samples."""
+"""A trial this many times slower than the best is given no more samples, where there is one case: with several, what
+is hopeless at one may be the best at another."""
 SLOWEST = 50.0
 """One execution may take this many times the best's, within the two limits below (seconds)."""
 SHORTEST_LIMIT, LONGEST_LIMIT = 2.0, 30.0
-GATE_LIMIT = 10.0
 MOST_LOST = 8
 """So many trials in a row without an answer, and the device counts as gone."""
 
@@ -54,7 +54,8 @@ class LocalExecutor:
 
     ``gate`` is the case at which every configuration must be right before it is timed at ``cases``; None where there is
     none small enough. Trials are timed in groups of up to ``group``, against each other. ``width`` of them are under
-    way at a time, of which each CPU compiles one.
+    way at a time, of which each CPU compiles one. ``is_there`` is asked when many trials in a row had no answer:
+    it tells whether the device still answers anything, so that it was these configurations that it cannot do.
     """
 
     def __init__(
@@ -66,6 +67,7 @@ class LocalExecutor:
         *,
         group: int,
         width: int,
+        is_there: Callable[[], bool] = lambda: False,
     ) -> None:
         self._bench = bench
         self._cases = tuple(cases)
@@ -74,6 +76,7 @@ class LocalExecutor:
         self._group = group
         self.width = width
         self._compilers = ThreadPoolExecutor(min(len(os.sched_getaffinity(0)), width), "compile")
+        self._is_there = is_there
         self._waiting: deque[_Order] = deque()
         self._changed = threading.Condition()
         self._closed = False
@@ -89,16 +92,16 @@ class LocalExecutor:
         if isinstance(made, _Order):
             with self._changed:
                 self._waiting.append(made)
-                self._changed.notify()
+                self._changed.notify_all()
         else:
-            result.set_result(TunedTrial(configuration, None, in_words(made)))
+            result.set_result(TunedTrial(configuration, None, reason_of(made)))
         return result
 
     def close(self) -> None:
         """Stop what has not begun."""
         with self._changed:
             self._closed = True
-            self._changed.notify()
+            self._changed.notify_all()
         self._compilers.shutdown(wait=False, cancel_futures=True)
         self._thread.join()
 
@@ -118,7 +121,12 @@ class LocalExecutor:
         if isinstance(gate, Unavailable):
             return gate
         artifact = self._compilers.submit(self._bench.compile, bounds[0])
+        artifact.add_done_callback(self._wake)
         return _Order(configuration, tuple(bounds), tuple(requests), gate, artifact, result)
+
+    def _wake(self, _: object) -> None:
+        with self._changed:
+            self._changed.notify_all()
 
     def _limit(self, case: int) -> float:
         return min(LONGEST_LIMIT, max(SHORTEST_LIMIT, SLOWEST * self._best[case]))
@@ -138,8 +146,8 @@ class LocalExecutor:
             self._changed.wait_for(lambda: self._waiting or self._closed)
             first = self._waiting[0] if self._waiting else None
         if first is not None:
-            with contextlib.suppress(CancelledError):  # not wait(): a future that shutdown() cancels wakes nobody there
-                first.artifact.exception()
+            with self._changed:
+                self._changed.wait_for(lambda: first.artifact.done() or self._closed)
         with self._changed:
             if self._closed:  # then what was not compiled yet is cancelled
                 for order in self._waiting:
@@ -184,7 +192,8 @@ class LocalExecutor:
             if not alive:
                 break
             best = self._best[case]
-            plan = replace(self._plan, hopeless=HOPELESS * best if math.isfinite(best) else None)
+            judges = math.isfinite(best) and len(self._cases) == 1
+            plan = replace(self._plan, hopeless=HOPELESS * best if judges else None)
             timings = self._bench.device.time([Trial(ready[k][1], ready[k][0].requests[case]) for k in alive], plan)
             if isinstance(timings, Unavailable):
                 failures.update(dict.fromkeys(alive, timings))
@@ -193,7 +202,9 @@ class LocalExecutor:
                 if isinstance(result, Timed):
                     seconds[k].append(result.measurement.seconds)
                     early[k] = early[k] or result.measurement.early
-                    self._best[case] = min(self._best[case], result.measurement.seconds)
+                    wrong = self._incumbent(case, ready[k][0], ready[k][1], result.measurement.seconds)
+                    if wrong is not None:
+                        failures[k] = wrong
                 else:
                     failures[k] = result
         for k, (order, _) in enumerate(ready):
@@ -206,9 +217,22 @@ class LocalExecutor:
             else:
                 self._fail(order, failed)
 
+    def _incumbent(self, case: int, order: _Order, artifact: Artifact, seconds: float) -> Outcome | None:
+        """A new best at a case is what others are measured by, so it must be right at that case too."""
+        if seconds >= self._best[case]:
+            return None
+        expected = self._bench.gate.known(order.bounds[case])
+        if expected is not None:
+            limit = self._limit(case)
+            wrong = self._bench.gate.check(order.bounds[case], artifact, expected, limit)
+            if wrong is not None and not isinstance(wrong, Unavailable):
+                return wrong
+        self._best[case] = seconds
+        return None
+
     def _fail(self, order: _Order, outcome: Outcome) -> None:
         self._lost = self._lost + 1 if isinstance(outcome, Unavailable) else 0
-        if self._lost >= MOST_LOST:
-            order.result.set_exception(DeviceGone(in_words(outcome)))
+        if self._lost >= MOST_LOST and not self._is_there():
+            order.result.set_exception(DeviceGone(reason_of(outcome)))
         else:
-            order.result.set_result(TunedTrial(order.configuration, None, in_words(outcome)))
+            order.result.set_result(TunedTrial(order.configuration, None, reason_of(outcome)))

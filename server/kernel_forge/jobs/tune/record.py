@@ -1,7 +1,8 @@
 """A search in the ledger: what is needed to go on with it in another process, and to compare it later."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -11,8 +12,10 @@ from kernel_forge.domain.record import Entry, Json, Kind, Platform, Record, Sele
 from kernel_forge.domain.spec import Configuration, Sizes
 from kernel_forge.domain.tuning import KernelTuning, TunedTrial
 from kernel_forge.jobs.requests import TuneRequest
+from kernel_forge.jobs.tune.failures import NOT_ANSWERED
 from kernel_forge.jobs.wire import encode
 from kernel_forge.ports import Ledger
+from kernel_forge.verify import master_seed
 
 LOOKED_AT = 20
 
@@ -25,6 +28,7 @@ class SearchRecord:
 
     Attributes:
         run: number of the search in the ledger.
+        claim: what lets go of the search, which no other process can go on with meanwhile.
         seed: of the inputs and the sampler.
         taken: trials of an earlier process, which this one goes on from.
     """
@@ -35,7 +39,18 @@ class SearchRecord:
     run: int | None = None
     taken: tuple[TunedTrial, ...] = ()
     trouble: str | None = None
-    _began: datetime = field(default_factory=lambda: datetime.now(UTC))
+    claim: Callable[[], None] | None = None
+
+    @property
+    def troubles(self) -> tuple[str, ...]:
+        """The trouble, where there was any."""
+        return () if self.trouble is None else (self.trouble,)
+
+    def release(self) -> None:
+        """Let others go on with the search, where it has not ended."""
+        if self.claim is not None:
+            self.claim()
+            self.claim = None
 
     def trial(self, number: int, trial: TunedTrial) -> None:
         """Write a trial down: once this returns it outlives the process."""
@@ -86,6 +101,8 @@ class SearchRecord:
             seed=self.seed,
         )
         self.run = None if entry is None else entry.number
+        if self.ledger is not None and self.run is not None:
+            self.claim = self.ledger.claim(self.run)
 
     def _append(self, kind: Kind, outcome: Mapping[str, Json], **more: Any) -> Entry | None:
         if self.ledger is None or self.trouble is not None:
@@ -124,12 +141,13 @@ def open_record(
     if ledger is not None and not request.fresh:
         try:
             found = _unfinished(ledger, request, subject, platform, details)
+            made.claim = None if found is None else ledger.claim(found.number)
         except LedgerUnavailable as error:
             made.trouble = f"this search is not recorded and cannot be gone on with: {error}"
             return made
-        if found is not None:
+        if found is not None and made.claim is not None:  # else a process that lives is at it
             made.run, made.seed = found.number, seed if found.record.seed is None else found.record.seed
-            made.taken = _trials(ledger, found.number)
+            made.taken = _trials(ledger, found.number, len(cases))
             return made
     made.begin(subject, platform, details, cases[0])
     return made
@@ -146,7 +164,7 @@ def _unfinished(
             and record.platform is not None
             and _essence(record.subject, record.platform) == _essence(subject, platform)
             and all(record.details.get(k) == details[k] for k in ("cases", "fixed", "sampler"))
-            and request.seed in (None, record.seed)
+            and (request.seed is None or master_seed(request.seed) == record.seed)
         )
         if same and entry.key is not None and entry.number in {e.number for e in ledger.unfinished(entry.key)}:
             return entry
@@ -162,16 +180,26 @@ def _essence(subject: Subject, platform: Platform) -> tuple[object, ...]:
     )
 
 
-def _trials(ledger: Ledger, run: int) -> tuple[TunedTrial, ...]:
-    """The trials of a search, in the order in which they were told."""
+def _trials(ledger: Ledger, run: int, cases: int) -> tuple[TunedTrial, ...]:
+    """The trials of a search, in the order in which they were told; what is none of ours is passed over."""
     found = []
     for entry in reversed(ledger.entries(Selection(run=run, kinds=(Kind.TRIAL,)))):
         record = entry.record
+        if str(record.outcome.get("message")).startswith(NOT_ANSWERED):
+            continue  # the device had no answer then; it may now
         seconds = record.details.get("seconds")
-        times = tuple(float(s) for s in seconds) if isinstance(seconds, Sequence) else None  # type: ignore[arg-type]
+        times = None
+        if seconds is not None:
+            if not isinstance(seconds, Sequence) or len(seconds) != cases or not all(map(_is_time, seconds)):
+                continue
+            times = tuple(float(s) for s in seconds)  # type: ignore[arg-type]
         message = record.outcome.get("message")
         failure = str(message) if times is None else None
         reason = record.details.get("reason")
         made = TunedTrial(dict(record.configuration), times, failure, bool(record.details.get("early")))
         found.append(replace(made, reason=None if reason is None else str(reason)))
     return tuple(found)
+
+
+def _is_time(value: object) -> bool:
+    return isinstance(value, int | float) and math.isfinite(value) and value > 0

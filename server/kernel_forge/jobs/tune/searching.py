@@ -48,6 +48,8 @@ class Searching:
             DeviceGone: as from the executor; trials until then are kept and written down.
         """
         for taken in self.record.taken:
+            if self.search.space.index_of(taken.configuration) is None:
+                continue
             self.search.recall(taken.configuration, taken.value)
             self.trials.append(taken)
         pending: deque[tuple[Proposal, Future[TunedTrial]]] = deque()
@@ -110,7 +112,7 @@ class Searching:
             best=None if best is None else best.value,
             configuration={} if best is None else best.configuration,
             convergence=_thinned(convergence(self.trials)),
-            remaining=remaining_seconds(self.budget, values[len(self.record.taken) :], limit, seconds),
+            remaining=remaining_seconds(self.budget, values, limit, seconds, len(self.record.taken)),
         )
         return Progress(f"{self.name}: searching ({self.record.basis})", len(self.trials), limit, told)
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from kernel_forge.domain.finding import Finding
 from kernel_forge.domain.hardware import HardwareLimits
 from kernel_forge.domain.outcome import LaunchFailed, Outcome, Unavailable
-from kernel_forge.domain.spec import BufferArg, Configuration, KernelSpec, Sizes
+from kernel_forge.domain.spec import BufferArg, Configuration, KernelSpec, Role, Sizes
 from kernel_forge.jobs.compile_database import CompileOptions
 from kernel_forge.perf import exceeded_limit
 from kernel_forge.ports import Artifact, Device
@@ -69,3 +69,8 @@ class Workbench:
     def nbytes(self, bound: BoundCase) -> int:
         """Bytes of all buffers of a case."""
         return sum(bound.count(a.name) * a.dtype.itemsize for a in self.spec.args if isinstance(a, BufferArg))
+
+    def compared_bytes(self, bound: BoundCase) -> int:
+        """Bytes of what a comparison looks at: all buffers but scratch."""
+        compared = (a for a in self.spec.args if isinstance(a, BufferArg) and a.role is not Role.SCRATCH)
+        return sum(bound.count(a.name) * a.dtype.itemsize for a in compared)
