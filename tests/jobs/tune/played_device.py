@@ -51,7 +51,8 @@ def nothing_wrong(_values: Values, _n: int) -> bool:
 
 class PlayedDevice(FakeDevice):
     """``seconds(values, n)`` is the time of a configuration, or what it does instead; ``wrong`` whether a run of
-    it spoils its result, ``wrong_timed`` whether a timed one does. Each time has an interval of ``spread`` about it."""
+    it spoils its result, ``wrong_timed`` whether a timed one does, ``finals`` what it does where outputs are asked for,
+    in place of taking time. Each time is of so many ``samples`` and has an interval of ``spread`` about it."""
 
     def __init__(
         self,
@@ -61,10 +62,12 @@ class PlayedDevice(FakeDevice):
         wrong_timed: Callable[[Values, int], bool] = nothing_wrong,
         refused: Callable[[Values], bool] = lambda _: False,
         spread: float = 0.001,
+        samples: int = 20,
+        finals: Callable[[Values], Outcome | None] = lambda _: None,
     ) -> None:
         super().__init__(lambda *_: None)
         self.times, self.wrong, self.wrong_timed, self.refused = seconds, wrong, wrong_timed, refused
-        self.spread = spread
+        self.spread, self.samples, self.finals = spread, samples, finals
         self.timed: list[dict[str, int]] = []
         self.plans: list[TimingPlan] = []
 
@@ -93,12 +96,14 @@ class PlayedDevice(FakeDevice):
             values = json.loads(trial.artifact.handle)
             self.timed.append(values)
             n = next(b.nbytes for b in trial.request.buffers if b.name == "y") // 4
-            seconds = self.times(values, n)
+            seconds = (self.finals(values) if plan.outputs else None) or self.times(values, n)
             if not isinstance(seconds, float):
                 results.append(seconds)
                 continue
             low, high = seconds * (1 - self.spread), seconds * (1 + self.spread)
-            made = Measurement(seconds, low, high, 20, 1, "events", False, "played")
+            made = Measurement(
+                seconds, low, high, self.samples, 1, "events", False, "played", early=plan.is_hopeless(seconds)
+            )
             contents = self._ran(trial.artifact, trial.request, self.wrong_timed).contents
             results.append(Timed(made, contents if plan.outputs else {}))
         return Timings(tuple(results), 1.0)

@@ -6,9 +6,9 @@ import pytest
 
 from kernel_forge.domain.errors import UsageError
 from kernel_forge.domain.event import Progress
-from kernel_forge.domain.outcome import LaunchFailed, Mismatch, Passed, Unavailable, Verdict
+from kernel_forge.domain.outcome import LaunchFailed, MemoryFault, Mismatch, Passed, Unavailable, Verdict
 from kernel_forge.domain.tuning import Budget, KernelTuning
-from kernel_forge.jobs.tune import tune_file
+from kernel_forge.jobs.tune import finals, tune_file
 from kernel_forge.jobs.tune.local import HOPELESS, MOST_LOST
 from tests.jobs.tune.played_device import PlayedDevice, Values, request, text, tuned
 
@@ -82,6 +82,71 @@ def test_what_is_wrong_in_the_timed_buffers_is_rejected() -> None:
     assert found.rejected
 
 
+@pytest.mark.parametrize(("samples", "improved"), [(1, False), (5, False), (6, True)])
+def test_fewer_than_six_samples_are_no_interval(samples: int, improved: bool) -> None:
+    """Of six samples two hold the median between them with 97 %; a single one would be an interval of no width."""
+    found = tuned(PlayedDevice(product, samples=samples, spread=0.0))
+    assert found.is_improved is improved
+
+
+def test_a_default_that_faults_in_the_finals_ends_the_tuning() -> None:
+    fault = MemoryFault("out-of-bounds", "oh")
+    device = PlayedDevice(product, finals=lambda v: fault if v == DEFAULT else None)
+    (result,) = tune_file(request(), device, lambda _: None).results
+    assert isinstance(result, Verdict)
+    assert (result.outcome, result.configuration) == (fault, DEFAULT)
+
+
+def test_a_finalist_that_faults_costs_the_others_nothing() -> None:
+    fault = MemoryFault("out-of-bounds", "oh")
+    found = tuned(PlayedDevice(product, finals=lambda v: fault if v == BEST else None))
+    assert found.winner.configuration == {"BLOCK": 128, "ITEMS": 4} or found.winner.seconds == 1 / 512
+    assert [(v.outcome, v.configuration) for v in found.rejected] == [(fault, BEST)]
+
+
+def test_where_all_finalists_are_wrong_the_next_best_have_their_turn() -> None:
+    """Five finalists at a time; seven are faster than the one that is right."""
+    device = PlayedDevice(
+        lambda v, _: 0.5 if v == {"BLOCK": 64, "ITEMS": 1} else 0.9 if v == DEFAULT else 0.45,
+        wrong_timed=lambda v, _: v not in (DEFAULT, {"BLOCK": 64, "ITEMS": 1}),
+    )
+    found = tuned(device)
+    assert found.winner.configuration == {"BLOCK": 64, "ITEMS": 1}
+    assert len(found.rejected) == 7
+
+
+def test_a_default_that_fails_elsewhere_is_nothing_to_be_faster_than() -> None:
+    device = PlayedDevice(product, wrong=lambda v, n: v == DEFAULT and n == 1000)
+    found = tuned(device)
+    assert (found.baseline, found.winner.speedup, found.winner.configuration) == (None, None, BEST)
+    assert any("the default fails the full verification (wrong: y[0]" in note for note in found.notes)
+    assert [v.configuration for v in found.rejected] == [DEFAULT]
+
+
+def test_nothing_wins_that_nobody_has_compared_at_the_tuned_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(finals, "COMPARED_BYTES", 100)
+    found = tuned(PlayedDevice(product))
+    assert found.winner.configuration == DEFAULT
+    assert any("could not be compared" in note for note in found.notes)
+
+
+def test_what_is_wrong_at_the_tuned_size_only_sets_no_measure_for_others() -> None:
+    """The tuned case, 8 MiB, is too large for a gate, but each new best is looked at there."""
+    size = 1 << 20
+    device = PlayedDevice(product, wrong=lambda v, n: n == size and v["ITEMS"] == 4)
+    found = tuned(device, cases=({"n": size},))
+    assert found.winner.configuration == {"BLOCK": 256, "ITEMS": 2}
+    assert {t.failure for t in found.trials if t.configuration == BEST} == {"wrong: y[0] wrong value"}
+
+
+def test_configurations_that_a_device_cannot_do_are_failures_of_their_own() -> None:
+    source = text("[64, 128]", str([*range(1, 13)]))
+    device = PlayedDevice(lambda v, n: Unavailable("not emulated") if v["BLOCK"] == 64 else product(v, n))
+    found = tuned(device, source, sampler="exhaustive")
+    assert found.failed == 12
+    assert found.winner.configuration == {"BLOCK": 128, "ITEMS": 12}
+
+
 def test_a_wrong_default_is_told_at_once() -> None:
     device = PlayedDevice(product, wrong=lambda *_: True)
     (result,) = tune_file(request(), device, lambda _: None).results
@@ -95,6 +160,7 @@ def test_a_default_that_is_wrong_at_other_sizes_is_told_when_nothing_else_is_rig
     (result,) = tune_file(request(), device, lambda _: None).results
     assert isinstance(result, Verdict)
     assert isinstance(result.outcome, Mismatch)
+    assert (result.configuration, result.case is not None) == (DEFAULT, True)
 
 
 def test_what_does_not_compile_or_launch_is_a_failed_trial() -> None:

@@ -1,12 +1,14 @@
 """A search in the ledger: every trial is there before the next, and another process goes on from it."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from kernel_forge.domain.errors import LedgerUnavailable
 from kernel_forge.domain.event import Progress
-from kernel_forge.domain.record import Entry, Kind, Record, Selection
+from kernel_forge.domain.outcome import Unavailable
+from kernel_forge.domain.record import Entry, Json, Kind, Record, Selection
 from kernel_forge.domain.tuning import KernelTuning
 from kernel_forge.jobs.tune import tune_file
 from kernel_forge.ledger import SqliteLedger
@@ -147,3 +149,36 @@ def test_the_winner_of_an_earlier_search_is_tried_right_after_the_default(ledger
         {"BLOCK": 256, "ITEMS": 4},
     ]
     assert [t.reason for t in found.trials] == ["the default of the source", "the best of this kernel at n = 4096"]
+
+
+def test_a_search_that_still_runs_is_not_taken_over(ledger: SqliteLedger, path: str) -> None:
+    died_after(3, ledger, PlayedDevice(product), path)
+    release = ledger.claim(1)
+    assert release is not None
+    assert ledger.claim(1) is None
+    assert finished(ledger, PlayedDevice(product), path).resumed == 0
+    release()
+
+
+def test_a_search_with_a_large_seed_is_gone_on_with(ledger: SqliteLedger, path: str) -> None:
+    died_after(3, ledger, PlayedDevice(product), path, seed=99999999999)
+    assert finished(ledger, PlayedDevice(product), path, seed=99999999999).resumed == 3
+
+
+def test_trials_without_an_answer_are_tried_again(ledger: SqliteLedger, path: str) -> None:
+    gone = PlayedDevice(lambda v, n: product(v, n) if v["BLOCK"] == 128 else Unavailable("gone"))
+    died_after(8, ledger, gone, path)
+    found = finished(ledger, PlayedDevice(product), path)
+    assert found.failed == 0
+    assert found.winner.configuration == {"BLOCK": 256, "ITEMS": 4}
+
+
+@pytest.mark.parametrize("seconds", [["abc"], [], [-1.0], [1.0, 2.0], "x"])
+def test_what_is_no_trial_of_ours_is_not_taken_over(seconds: Json, ledger: SqliteLedger, path: str) -> None:
+    died_after(2, ledger, PlayedDevice(product), path)
+    made = trials(ledger, 1)[0].record
+    ledger.append(replace(made, configuration={"BLOCK": 256, "ITEMS": 4}, details={"seconds": seconds}))
+    ledger.append(replace(made, configuration={"BLOCK": 33, "ITEMS": 4}, details={"seconds": [1e-9]}))
+    found = finished(ledger, PlayedDevice(product), path)
+    assert len(found.trials) == 9
+    assert found.winner.configuration == {"BLOCK": 256, "ITEMS": 4}
