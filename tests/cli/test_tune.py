@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from kernel_forge.cli import running
+from kernel_forge.cli import applying, running
 from kernel_forge.cli import tune as tune_module
 from kernel_forge.cli.main import Adapters, run
 from kernel_forge.cli.options import BUDGET_FORMS, budget, cases
@@ -24,7 +24,7 @@ from kernel_forge.domain.event import Progress
 from kernel_forge.domain.outcome import Outcome, Unavailable
 from kernel_forge.domain.spec import Configuration
 from kernel_forge.domain.tuning import Budget, CaseChoice, Contender, KernelTuning
-from kernel_forge.jobs.client import JobFailed, TuneEnd
+from kernel_forge.jobs.client import JobCancelled, JobFailed, TuneEnd
 from kernel_forge.jobs.requests import TuneReport, TuneRequest
 from kernel_forge.views.tuning import STAYS
 from kernel_forge.views.words import EMULATION
@@ -32,6 +32,7 @@ from tests.cli.test_cli import BODY, GOOD, NO_SPEC, SPEC, write
 from tests.views.tunings import BEST, DEFAULT, EMULATED, PROGRESS, TUNING, time_of, verdict_of, wrong
 
 FASTER: Configuration = {"BLOCK": 32}
+SECOND = SPEC.format(name="f").replace("BLOCK", "WIDTH") + BODY.format(name="f", factor=2)
 
 
 def forge(*words: object, cwd: Path | None = None) -> "subprocess.CompletedProcess[str]":
@@ -59,6 +60,11 @@ def tuned(
     )
 
 
+def tuned_second(path: Path) -> KernelTuning:
+    """The kernel ``f`` of ``SECOND``."""
+    return replace(tuned(path, {"WIDTH": 32}), kernel="f", baseline=replace(DEFAULT, configuration={"WIDTH": 64}))
+
+
 class Played:
     """In place of the jobs: notes the requests, and gives a result for each."""
 
@@ -69,7 +75,7 @@ class Played:
     def __call__(self, requests: Sequence[TuneRequest], find_ledger: object, *, hidden: bool) -> list[TuneEnd]:
         self.requests = list(requests)
         self.meanwhile()
-        return [r if isinstance(r, JobFailed) else TuneReport((), (r,)) for r in self.results]
+        return [r if isinstance(r, JobFailed | JobCancelled) else TuneReport((), (r,)) for r in self.results]
 
 
 @pytest.fixture
@@ -258,12 +264,86 @@ def test_a_result_is_shown_although_it_cannot_be_written(
 
 
 def test_two_kernels_of_a_file_are_applied_one_after_the_other(tmp_path: Path, command: Callable[..., int]) -> None:
-    other = SPEC.format(name="f").replace("BLOCK", "WIDTH") + BODY.format(name="f", factor=2)
-    path = write(tmp_path / "two.cu", GOOD + other)
-    second = replace(tuned(path, {"WIDTH": 32}), kernel="f", baseline=replace(DEFAULT, configuration={"WIDTH": 64}))
-    assert command(Played(tuned(path), second), path, "--apply") == 0
+    path = write(tmp_path / "two.cu", GOOD + SECOND)
+    assert command(Played(tuned(path), tuned_second(path)), path, "--apply") == 0
     text = path.read_text(encoding="utf-8")
-    assert text == (GOOD + other).replace("BLOCK 64", "BLOCK 32").replace("WIDTH 64", "WIDTH 32")
+    assert text == (GOOD + SECOND).replace("BLOCK 64", "BLOCK 32").replace("WIDTH 64", "WIDTH 32")
+
+
+@pytest.mark.parametrize(
+    ("failed", "code"),
+    [
+        (JobFailed("usage", "the space is empty"), 2),
+        (JobFailed("unavailable", "no GPU"), 3),
+        (JobFailed("time-limit", "too slow"), 2),
+        (JobFailed("crashed", "the worker is gone", "a trace"), 70),
+    ],
+)
+@pytest.mark.parametrize("first", [True, False])
+def test_a_failed_job_loses_no_result_of_the_others(
+    tmp_path: Path,
+    command: Callable[..., int],
+    capsys: pytest.CaptureFixture[str],
+    failed: JobFailed,
+    code: int,
+    first: bool,
+) -> None:
+    path = write(tmp_path / "two.cu", GOOD + SECOND)
+    played = Played(failed, tuned_second(path)) if first else Played(tuned(path), failed)
+    assert command(played, path, "--apply") == code
+    kernel, now = ("f", "WIDTH") if first else ("k", "BLOCK")
+    assert path.read_text(encoding="utf-8") == (GOOD + SECOND).replace(f"define {now} 64", f"define {now} 32")
+    out = capsys.readouterr().out
+    assert f"applied    {now} = 32 is the default now in {path}" in out
+    shown = [out.index(f"{'k' if first else 'f'} was not tuned: "), out.index(f"✓ {kernel}: ")]
+    assert failed.message in out
+    assert shown == sorted(shown, reverse=not first)  # in the order of the kernels
+
+
+def test_the_worst_code_of_several_kernels(
+    tmp_path: Path, command: Callable[..., int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = write(tmp_path / "two.cu", GOOD + SECOND)
+    empty, gone = JobFailed("usage", "the space is empty"), JobFailed("crashed", "gone")
+    assert command(Played(empty, gone), path, "--json") == 70
+    (file,) = json.loads(capsys.readouterr().out)["files"]
+    assert [p["message"].partition(" was")[0] for p in file["problems"]] == ["k", "f"]
+    bad = replace(verdict_of({}, wrong()), kernel="k", path=str(path))
+    assert command(Played(bad, JobFailed("unavailable", "no GPU")), path) == 1
+
+
+def test_a_job_that_was_cancelled_loses_no_result(
+    tmp_path: Path, command: Callable[..., int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = write(tmp_path / "two.cu", GOOD + SECOND)
+    assert command(Played(tuned(path), JobCancelled()), path, "--apply") == 130
+    shown = capsys.readouterr()
+    assert "BLOCK = 32 is the default now" in shown.out
+    assert "interrupted before f" in shown.err
+
+
+def test_a_file_that_was_written_before_another_failed_is_named(
+    tmp_path: Path, command: Callable[..., int], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """BLOCK stands in the source, the list of DEPTH in the sidecar."""
+    spec = SPEC.format(name="k").partition("#ifndef")[0].replace("cdiv(n, BLOCK)", "cdiv(n, BLOCK) * DEPTH")
+    lines = [line.removeprefix("//").removeprefix(" ") for line in spec.splitlines()]
+    path = write(tmp_path / "k.cu", "#ifndef BLOCK\n#define BLOCK 64\n#endif\n" + NO_SPEC)
+    beside = write(tmp_path / "k.forge.toml", "\n".join(lines[1:-1]) + "\nDEPTH = [1, 2]\n")
+    real = applying.replace_text
+
+    def fails(name: Path, text: str) -> None:
+        if name == beside:
+            raise UsageError(f"{name} is unchanged: no space")
+        real(name, text)
+
+    monkeypatch.setattr(applying, "replace_text", fails)
+    result = tuned(path, {"BLOCK": 32, "DEPTH": 2})
+    assert command(Played(result), path, "--apply") == 1
+    assert "#define BLOCK 32" in path.read_text(encoding="utf-8")
+    out = capsys.readouterr().out
+    assert f"written in {path} only" in out
+    assert f"{beside} is unchanged: no space" in out
 
 
 def test_apply_as_json(good: Path, command: Callable[..., int], capsys: pytest.CaptureFixture[str]) -> None:
@@ -417,8 +497,7 @@ def test_without_an_interrupt_all_are_tuned(played_client: type[PlayedClient]) -
 def test_kernels_that_an_interrupt_left_out_are_named(
     tmp_path: Path, command: Callable[..., int], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    other = SPEC.format(name="f").replace("BLOCK", "WIDTH") + BODY.format(name="f", factor=2)
-    path = write(tmp_path / "two.cu", GOOD + other)
+    path = write(tmp_path / "two.cu", GOOD + SECOND)
     assert command(Played(tuned(path)), path) == 130
     shown = capsys.readouterr()
     assert "✓ k" in shown.out

@@ -6,7 +6,7 @@ from typing import Any
 
 from kernel_forge.cli.replacement import replace_text
 from kernel_forge.cli.targets import Target, read_text
-from kernel_forge.domain.errors import SourceError
+from kernel_forge.domain.errors import SourceError, UsageError
 from kernel_forge.domain.outcome import Passed
 from kernel_forge.domain.tuning import KernelTuning
 from kernel_forge.source import parse
@@ -17,12 +17,17 @@ from kernel_forge.views.words import pairs
 
 @dataclass(frozen=True)
 class Applied:
-    """The files written, or the ``reason`` why none was; ``is_expected`` where nothing was to be written."""
+    """The files written, and the ``reason`` why not all, or none, were; ``is_expected`` where none was to be."""
 
     written: tuple[str, ...] = ()
     reason: str | None = None
     is_expected: bool = False
     notes: tuple[str, ...] = ()
+
+    @property
+    def is_failure(self) -> bool:
+        """Whether something should have been written that was not."""
+        return not self.is_expected and (self.reason is not None or not self.written)
 
 
 class Files:
@@ -34,11 +39,7 @@ class Files:
         self._sidecars = {str(t.path): t.sidecar[0] for t in targets if t.sidecar is not None}
 
     def apply(self, tuning: KernelTuning) -> Applied:
-        """Make the winner the default in its file and sidecar, where it is verified and faster for sure.
-
-        Raises:
-            UsageError: a file cannot be written.
-        """
+        """Make the winner the default in its file and sidecar, where it is verified and faster for sure."""
         if not tuning.is_improved:
             return Applied(reason=STAYS, is_expected=True)
         if not isinstance(tuning.verdict.outcome, Passed):
@@ -55,11 +56,16 @@ class Files:
         made = make_default(spec, source, tuning.winner.configuration, sidecar)
         if isinstance(made, str):
             return Applied(reason=made)
+        written: list[str] = []
         for name, edits in made.edits.items():
             text = edited(self._texts[name], edits)
-            replace_text(Path(name), text)
+            try:
+                replace_text(Path(name), text)
+            except UsageError as error:
+                return Applied(tuple(written), str(error))
             self._texts[name] = text
-        return Applied(written=tuple(made.edits), notes=made.notes)
+            written.append(name)
+        return Applied(tuple(written), notes=made.notes)
 
     def _is_as_read(self, path: str) -> bool:
         try:
@@ -72,6 +78,9 @@ def applied_lines(applied: Applied, tuning: KernelTuning) -> list[str]:
     """What became of ``--apply``, in words."""
     if not applied.written:
         return [f"  not applied: {applied.reason or 'it is the default already'}"]
+    if applied.reason is not None:
+        where = f"is written in {', '.join(applied.written)} only"
+        return [f"  applied    in part: {pairs(tuning.winner.configuration)} {where}: {applied.reason}"]
     lines = [f"  applied    {pairs(tuning.winner.configuration)} is the default now in {', '.join(applied.written)}"]
     return lines + [f"             {note}" for note in applied.notes]
 

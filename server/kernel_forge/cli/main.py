@@ -6,13 +6,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from kernel_forge import __version__
+from kernel_forge.cli.exit_codes import FAULT, GOOD, INTERRUPTED, UNAVAILABLE, WRONG_USE
 from kernel_forge.cli.options import count, folder, limit, seconds, seed
 from kernel_forge.cli.output import may_be_closed, prepare_streams, warn
 from kernel_forge.domain.errors import DeviceUnavailable, InternalError, UsageError
 from kernel_forge.domain.recorded_space import RecordedSpace
 from kernel_forge.ports import Device, FindLedger, Ledger
-
-GOOD, FAILED, WRONG_USE, UNAVAILABLE, FAULT, INTERRUPTED = 0, 1, 2, 3, 70, 130
 
 
 class Adapters(NamedTuple):

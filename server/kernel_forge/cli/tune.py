@@ -5,46 +5,54 @@ import json
 import os
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
 from kernel_forge import __version__
 from kernel_forge.cli.applying import Applied, Files, applied_json, applied_lines
+from kernel_forge.cli.exit_codes import FAILED, INTERRUPTED, UNAVAILABLE, code_of, worst
 from kernel_forge.cli.options import budget, cases, defines, known_sampler, settings, sizes
 from kernel_forge.cli.output import can_show_blocks, may_be_closed, warn
 from kernel_forge.cli.reading import findings_for, is_failure, lines_of, read_target
 from kernel_forge.cli.replacement import replace_text, write_whole
 from kernel_forge.cli.running import run_jobs, tune_report
 from kernel_forge.cli.targets import Target, find_targets
-from kernel_forge.domain.errors import UsageError
+from kernel_forge.domain.errors import DeviceUnavailable, InternalError, KernelForgeError, UsageError
 from kernel_forge.domain.finding import Finding, Severity
 from kernel_forge.domain.outcome import Unavailable, Verdict
 from kernel_forge.domain.spec import KernelSpec
 from kernel_forge.domain.tuning import KernelTuning
-from kernel_forge.jobs.requests import TuneReport, TuneRequest
+from kernel_forge.jobs.client import JobCancelled, TuneEnd
+from kernel_forge.jobs.requests import TuneRequest
 from kernel_forge.ports import FindLedger
 from kernel_forge.source import SourceFile
 from kernel_forge.spec import SpecReading
 from kernel_forge.views.console import finding_lines, verdict_lines
+from kernel_forge.views.findings import failure_finding
 from kernel_forge.views.report_json import finding_json, verdict_json
 from kernel_forge.views.selector import selector_text
 from kernel_forge.views.tuning import tuning_lines
 from kernel_forge.views.tuning_json import tuning_json
 
 Pair = tuple[Target, SourceFile, SpecReading]
-INTERRUPTED = 130
 
 
 @dataclass
 class _Row:
-    """A file with what came of its kernels."""
+    """A file with what came of its kernels, in their order: a result, or a finding where the job gave none.
+
+    Attributes:
+        codes: exit codes of the jobs that gave no report.
+    """
 
     target: Target
     source: SourceFile
     reading: SpecReading
     problems: list[Finding]
-    results: list[tuple[KernelTuning | Verdict, Applied | None]]
+    results: list[tuple[KernelTuning | Verdict | Finding, Applied | None]] = field(default_factory=list)
+    codes: list[int] = field(default_factory=list)
     selector: str | None = None
     is_unwritten: bool = False
 
@@ -53,7 +61,8 @@ def tune_command(options: argparse.Namespace, find_ledger: FindLedger) -> int:
     """Tune every kernel with a spec and tunables; the exit code is 0 where that could be done, whoever won.
 
     1 where a kernel, or every configuration, is wrong, or a winner could not be applied that should have been; 3 where
-    one could not be tuned; 130 where an interrupt left kernels out.
+    one could not be tuned; 2 or 70 where the job of one failed; the worst of these where there are several kernels,
+    whose results are all told. 130 where an interrupt left kernels out.
     """
     known_sampler(options.sampler)
     targets = find_targets(options.targets, warn)
@@ -61,14 +70,14 @@ def tune_command(options: argparse.Namespace, find_ledger: FindLedger) -> int:
     chosen = _chosen(pairs)
     requests = _requests(options, chosen)
     _check_outputs(options, requests, pairs)
-    ends = run_jobs(requests, find_ledger, hidden=options.json) if requests else []
-    rows = [_Row(*pair, list(pair[2].problems), []) for pair in pairs]
+    found = run_jobs(requests, find_ledger, hidden=options.json) if requests else []
+    ends = list(takewhile(lambda end: not isinstance(end, JobCancelled), found))
+    rows = [_Row(*pair, list(pair[2].problems)) for pair in pairs]
+    if len(chosen) == 1 and ends and not any(row.problems for row in rows):
+        tune_report(ends[0], chosen[0][0][0])  # raises where it failed: there is nothing else to tell
     files = Files([target for target, _, _ in pairs])
     for (pair, spec), end in zip(chosen, ends, strict=False):  # fewer ends after an interrupt
-        report = tune_report(end, pair[0])
-        row = next(r for r in rows if r.target is pair[0])
-        row.problems += [p for p in report.problems if p not in row.problems]
-        _take(options, row, spec, report, files)
+        _take(options, next(r for r in rows if r.target is pair[0]), spec, end, files)
     with may_be_closed():
         if options.json:
             print(json.dumps(_json(rows), indent=2, allow_nan=False))
@@ -160,23 +169,41 @@ def _check_outputs(options: argparse.Namespace, requests: Sequence[TuneRequest],
                     raise UsageError(f"--apply: {name} cannot be written")
 
 
-def _take(options: argparse.Namespace, row: _Row, spec: KernelSpec, report: TuneReport, files: Files) -> None:
-    """Note what came of one kernel, and write what is to be written; trouble with that must not lose the results."""
+def _take(options: argparse.Namespace, row: _Row, spec: KernelSpec, end: TuneEnd, files: Files) -> None:
+    """Note what came of one kernel, and write what is to be written.
+
+    Neither trouble with that nor a job without a report may lose the results of the others, which may be applied.
+    """
+    try:
+        report = tune_report(end, row.target)
+    except KernelForgeError as error:
+        row.results.append((_failure(error, row.target, spec), None))
+        row.codes.append(code_of(error))
+        return
+    row.problems += [p for p in report.problems if p not in row.problems]
     for result in report.results:
         applied = None
         if isinstance(result, KernelTuning) and options.apply:
             try:
                 applied = files.apply(result)
-            except UsageError as error:
+            except KernelForgeError as error:
                 applied = Applied(reason=str(error))
         row.results.append((result, applied))
         if isinstance(result, KernelTuning) and options.selector is not None:
             try:
                 _write(Path(options.selector), selector_text(result, spec))
                 row.selector = options.selector
-            except (UsageError, ValueError) as error:
+            except (KernelForgeError, ValueError) as error:
                 warn(f"no selector is written: {error}")
                 row.is_unwritten = True
+
+
+def _failure(error: KernelForgeError, target: Target, spec: KernelSpec) -> Finding:
+    """A job without a report."""
+    kind = "unavailable" if isinstance(error, DeviceUnavailable) else "internal"
+    whose = "; this is a fault of Kernel Forge, not of your kernel" if isinstance(error, InternalError) else ""
+    message = f"{spec.kernel} was not tuned: {error}{whose}"
+    return failure_finding(kind, message, str(target.path), Severity.ERROR)
 
 
 def _write(path: Path, text: str) -> None:
@@ -194,6 +221,9 @@ def _lines(row: _Row) -> list[str]:
     ascii_only = not can_show_blocks(sys.stdout.encoding)
     lines = [text for problem in row.problems for text in finding_lines(problem, line_of)]
     for result, applied in row.results:
+        if isinstance(result, Finding):
+            lines.extend(finding_lines(result, line_of))
+            continue
         if isinstance(result, Verdict):
             lines.extend(verdict_lines(result, findings_for(result, row.reading), line_of))
             continue
@@ -210,7 +240,9 @@ def _json(rows: list[_Row]) -> dict[str, object]:
         "files": [
             {
                 "path": row.source.path,
-                "problems": [finding_json(p) for p in row.problems],
+                "problems": [
+                    finding_json(p) for p in (*row.problems, *(r for r, _ in row.results if isinstance(r, Finding)))
+                ],
                 "tunings": [_tuning(row, r, a) for r, a in row.results if isinstance(r, KernelTuning)],
                 "verdicts": [
                     verdict_json(v, findings_for(v, row.reading)) for v, _ in row.results if isinstance(v, Verdict)
@@ -231,10 +263,12 @@ def _tuning(row: _Row, tuning: KernelTuning, applied: Applied | None) -> dict[st
 
 def _exit_code(rows: list[_Row]) -> int:
     results = [r for row in rows for r, _ in row.results]
-    outcomes = [r.outcome if isinstance(r, Verdict) else r.verdict.outcome for r in results]
-    errors = any(p.severity is Severity.ERROR for row in rows for p in row.problems)
-    applied = [a for row in rows for _, a in row.results if a is not None]
-    unwritten = any(row.is_unwritten for row in rows) or any(not a.written and not a.is_expected for a in applied)
-    if errors or unwritten or any(is_failure(o) for o in outcomes):
-        return 1
-    return 3 if any(isinstance(o, Unavailable) for o in outcomes) else 0
+    outcomes = [
+        r.outcome if isinstance(r, Verdict) else r.verdict.outcome for r in results if not isinstance(r, Finding)
+    ]
+    codes = [code for row in rows for code in row.codes]
+    codes += [FAILED for row in rows for p in row.problems if p.severity is Severity.ERROR]
+    codes += [FAILED for row in rows for _, a in row.results if row.is_unwritten or (a is not None and a.is_failure)]
+    codes += [FAILED for outcome in outcomes if is_failure(outcome)]
+    codes += [UNAVAILABLE for outcome in outcomes if isinstance(outcome, Unavailable)]
+    return worst(codes)

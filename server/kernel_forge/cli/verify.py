@@ -7,6 +7,7 @@ from rich.console import Console
 from rich.text import Text
 
 from kernel_forge import __version__
+from kernel_forge.cli.exit_codes import WRONG_USE
 from kernel_forge.cli.options import defines, settings
 from kernel_forge.cli.output import ReportConsole, may_be_closed, warn
 from kernel_forge.cli.reading import findings_for, is_failure, lines_of, read_target
@@ -25,7 +26,6 @@ from kernel_forge.views.console import finding_lines, verdict_lines
 from kernel_forge.views.findings import failure_finding
 from kernel_forge.views.report_json import report_json
 
-WRONG_USE = 2
 Shown = list[tuple[Verdict, tuple[Finding, ...]]]
 
 
