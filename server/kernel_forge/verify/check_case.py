@@ -154,11 +154,19 @@ class CaseChecker:
             return None
         first = one[1]
         other_poison = replace(first, poison_seed=two[1].poison_seed)
-        # Each twice, in turns: what races may give any of these results by chance.
-        again = [self._run(case.bound, expected.inputs, o) for o in (first, other_poison, first, other_poison)]
+        other_order = replace(two[1], poison_seed=first.poison_seed)
+        # Each twice, in turns: what races may give any of these results by chance. What is read unwritten gives the same
+        # in the other order of threads, with the first filling.
+        repeated = (first, other_poison, other_order, first, other_poison, other_order)
+        again = [self._run(case.bound, expected.inputs, o) for o in repeated]
         ended = [run.outputs for run in again if isinstance(run, Finished)]
         if len(ended) == len(again):
-            pairs = ((one[0], ended[0]), (one[0], ended[2]), (ended[1], ended[3]))
+            pairs = (
+                (one[0], ended[0]),
+                (one[0], ended[3]),
+                (ended[1], ended[4]),
+                *((one[0], ended[k]) for k in (2, 5)),
+            )
             steady = all(between_fillings(self.spec, *pair, unordered=self.unordered) is None for pair in pairs)
             unwritten = between_fillings(self.spec, one[0], ended[1], unordered=self.unordered)
             if steady and unwritten is not None:
