@@ -4,8 +4,16 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
+
+from kernel_forge.cli import time as time_module
+from kernel_forge.cli.main import Adapters
+from kernel_forge.cli.main import run as forge
+from kernel_forge.jobs.client import JobFailed
+from kernel_forge.jobs.requests import TimeReport
+from tests.views.test_timing import TIMING
 
 KERNELS = Path(__file__).resolve().parent.parent / "kernels"
 
@@ -40,6 +48,24 @@ def test_a_wrong_kernel_has_no_time(tmp_path: Path) -> None:
     assert done.returncode == 1
     assert "✗ saxpy" in done.stdout
     assert " us" not in done.stdout
+
+
+def test_a_failed_job_loses_no_result_of_the_others(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ends = [TimeReport((), (TIMING,)), JobFailed("crashed", "the worker is gone")]
+    monkeypatch.setattr(time_module, "run_jobs", lambda *_, **__: ends)
+    unused: Any = None
+    adapters = Adapters(unused, unused, unused, unused, lambda _: None, unused)
+    words = ["time", str(KERNELS / "saxpy.cu"), str(KERNELS / "rotate.cu")]
+    assert forge(words, adapters) == 1
+    out = capsys.readouterr().out
+    assert "k: 12.5 us" in out
+    assert "rotate.cu was not timed: the job crashed: the worker is gone" in out
+    assert forge([*words, "--json"], adapters) == 1
+    timed, failed = json.loads(capsys.readouterr().out)["files"]
+    assert (len(timed["timings"]), timed["problems"]) == (1, [])
+    assert "the worker is gone" in failed["problems"][0]["message"]
 
 
 @pytest.mark.parametrize(

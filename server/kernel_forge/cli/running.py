@@ -18,6 +18,7 @@ from kernel_forge.jobs.client import JobCancelled, JobClient, JobEnd, JobFailed,
 from kernel_forge.jobs.recording import Recorder
 from kernel_forge.jobs.requests import FileReport, TimeReport, TimeRequest, TuneReport, TuneRequest, VerifyRequest
 from kernel_forge.ports import FindLedger
+from kernel_forge.views.findings import failure_finding
 from kernel_forge.views.tuning import progress_lines
 
 _BESIDE_TEXT = 28
@@ -140,6 +141,13 @@ def time_report(end: TimeEnd, target: Target) -> TimeReport:
 def tune_report(end: TuneEnd, target: Target) -> TuneReport:
     """The report of a tune job; raises as :func:`file_report`."""
     return end if isinstance(end, TuneReport) else TuneReport(_problems(end, target), ())
+
+
+def job_failure(error: KernelForgeError, what: str, target: Target) -> Finding:
+    """The error of one job of several, as a problem of its file; ``what`` did not come of it."""
+    kind = "unavailable" if isinstance(error, DeviceUnavailable) else "internal"
+    whose = "; this is a fault of Kernel Forge, not of your kernel" if isinstance(error, InternalError) else ""
+    return failure_finding(kind, f"{what}: {error}{whose}", str(target.path), Severity.ERROR)
 
 
 def _problems(end: JobFailed | JobCancelled, target: Target) -> tuple[Finding, ...]:

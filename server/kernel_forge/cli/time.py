@@ -7,18 +7,19 @@ from kernel_forge import __version__
 from kernel_forge.cli.options import defines, settings, sizes
 from kernel_forge.cli.output import may_be_closed, warn
 from kernel_forge.cli.reading import findings_for, is_failure, lines_of, read_target
-from kernel_forge.cli.running import run_jobs, time_report
-from kernel_forge.cli.targets import find_targets
-from kernel_forge.domain.errors import UsageError
+from kernel_forge.cli.running import job_failure, run_jobs, time_report
+from kernel_forge.cli.targets import Target, find_targets
+from kernel_forge.domain.errors import KernelForgeError, UsageError
 from kernel_forge.domain.finding import Severity
 from kernel_forge.domain.measurement import TimingPlan
 from kernel_forge.domain.outcome import Verdict
+from kernel_forge.jobs.client import JobFailed, TimeEnd
 from kernel_forge.jobs.requests import TimeReport, TimeRequest
 from kernel_forge.ports import FindLedger
 from kernel_forge.source import SourceFile
 from kernel_forge.spec import SpecReading
 from kernel_forge.views.console import finding_lines, verdict_lines
-from kernel_forge.views.report_json import verdict_json
+from kernel_forge.views.report_json import finding_json, verdict_json
 from kernel_forge.views.timing import timing_json, timing_lines
 
 Row = tuple[SourceFile, SpecReading, TimeReport]
@@ -52,7 +53,7 @@ def time_command(options: argparse.Namespace, find_ledger: FindLedger) -> int:
         for target, _, _ in pairs
     ]
     ends = run_jobs(requests, find_ledger, hidden=options.json)
-    reports = [time_report(end, target) for end, (target, _, _) in zip(ends, pairs, strict=True)]
+    reports = _reports(ends, [target for target, _, _ in pairs])
     rows = [(source, reading, report) for (_, source, reading), report in zip(pairs, reports, strict=True)]
     with may_be_closed():
         if options.json:
@@ -61,6 +62,19 @@ def time_command(options: argparse.Namespace, find_ledger: FindLedger) -> int:
             for row in rows:
                 print("\n".join(_lines(*row)))
     return _exit_code(reports)
+
+
+def _reports(ends: list[TimeEnd], targets: list[Target]) -> list[TimeReport]:
+    """The reports of all files; a job without one is a problem of its file, and an error where all jobs are such."""
+    if all(isinstance(end, JobFailed) and end.kind != "reference" for end in ends):
+        return [time_report(end, target) for end, target in zip(ends, targets, strict=True)]
+    reports = []
+    for end, target in zip(ends, targets, strict=True):
+        try:
+            reports.append(time_report(end, target))
+        except KernelForgeError as error:
+            reports.append(TimeReport((job_failure(error, f"{target.path.name} was not timed", target),), ()))
+    return reports
 
 
 def _lines(source: SourceFile, reading: SpecReading, report: TimeReport) -> list[str]:
@@ -89,5 +103,6 @@ def _json(rows: list[Row]) -> dict[str, object]:
         wrong = [r for r in report.results if isinstance(r, Verdict)]
         timings = [timing_json(r) for r in report.results if not isinstance(r, Verdict)]
         verdicts = [verdict_json(v, findings_for(v, reading)) for v in wrong]
-        files.append({"path": source.path, "timings": timings, "verdicts": verdicts})
+        problems = [finding_json(p) for p in report.problems]
+        files.append({"path": source.path, "problems": problems, "timings": timings, "verdicts": verdicts})
     return {"schema": 1, "tool": {"name": "kernel-forge", "version": __version__}, "files": files}

@@ -17,9 +17,9 @@ from kernel_forge.cli.options import budget, cases, defines, known_sampler, sett
 from kernel_forge.cli.output import can_show_blocks, may_be_closed, warn
 from kernel_forge.cli.reading import findings_for, is_failure, lines_of, read_target
 from kernel_forge.cli.replacement import replace_text, write_whole
-from kernel_forge.cli.running import run_jobs, tune_report
+from kernel_forge.cli.running import job_failure, run_jobs, tune_report
 from kernel_forge.cli.targets import Target, find_targets
-from kernel_forge.domain.errors import DeviceUnavailable, InternalError, KernelForgeError, UsageError
+from kernel_forge.domain.errors import KernelForgeError, UsageError
 from kernel_forge.domain.finding import Finding, Severity
 from kernel_forge.domain.outcome import Unavailable, Verdict
 from kernel_forge.domain.spec import KernelSpec
@@ -30,7 +30,6 @@ from kernel_forge.ports import FindLedger
 from kernel_forge.source import SourceFile
 from kernel_forge.spec import SpecReading
 from kernel_forge.views.console import finding_lines, verdict_lines
-from kernel_forge.views.findings import failure_finding
 from kernel_forge.views.report_json import finding_json, verdict_json
 from kernel_forge.views.selector import selector_text
 from kernel_forge.views.tuning import tuning_lines
@@ -177,7 +176,7 @@ def _take(options: argparse.Namespace, row: _Row, spec: KernelSpec, end: TuneEnd
     try:
         report = tune_report(end, row.target)
     except KernelForgeError as error:
-        row.results.append((_failure(error, row.target, spec), None))
+        row.results.append((job_failure(error, f"{spec.kernel} was not tuned", row.target), None))
         row.codes.append(code_of(error))
         return
     row.problems += [p for p in report.problems if p not in row.problems]
@@ -196,14 +195,6 @@ def _take(options: argparse.Namespace, row: _Row, spec: KernelSpec, end: TuneEnd
             except (KernelForgeError, ValueError) as error:
                 warn(f"no selector is written: {error}")
                 row.is_unwritten = True
-
-
-def _failure(error: KernelForgeError, target: Target, spec: KernelSpec) -> Finding:
-    """A job without a report."""
-    kind = "unavailable" if isinstance(error, DeviceUnavailable) else "internal"
-    whose = "; this is a fault of Kernel Forge, not of your kernel" if isinstance(error, InternalError) else ""
-    message = f"{spec.kernel} was not tuned: {error}{whose}"
-    return failure_finding(kind, message, str(target.path), Severity.ERROR)
 
 
 def _write(path: Path, text: str) -> None:
