@@ -155,8 +155,8 @@ class CaseChecker:
         first = one[1]
         other_poison = replace(first, poison_seed=two[1].poison_seed)
         other_order = replace(two[1], poison_seed=first.poison_seed)
-        # Each twice, in turns: what races may give any of these results by chance. What is read unwritten gives the same
-        # in the other order of threads, with the first filling.
+        # Each twice, in turns: what races may give any of these results by chance. What is read unwritten gives the
+        # same in the other order of threads, with the first filling.
         repeated = (first, other_poison, other_order, first, other_poison, other_order)
         again = [self._run(case.bound, expected.inputs, o) for o in repeated]
         ended = [run.outputs for run in again if isinstance(run, Finished)]
