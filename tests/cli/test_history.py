@@ -149,6 +149,21 @@ def test_an_audit_finds_what_was_cut_off(project: Path, tmp_path: Path) -> None:
     assert "entry 1 is missing" in done.stdout
 
 
+def test_an_anchor_replaces_only_an_anchor(project: Path, tmp_path: Path) -> None:
+    source, ledger = project / "src" / "good.cu", project / ".kernel-forge" / "ledger.sqlite"
+    link = tmp_path / "link.json"
+    link.symlink_to(ledger)
+    before = source.read_bytes(), ledger.read_bytes()
+    for path in (source, ledger, link, project / ".kernel-forge" / "new.json"):
+        done = forge(project, "audit", "--export-anchor", path)
+        assert done.returncode == 2
+        assert f"--export-anchor {path}: " in done.stderr
+    assert (source.read_bytes(), ledger.read_bytes()) == before
+    assert not (project / ".kernel-forge" / "new.json").exists()
+    for _ in range(2):
+        assert forge(project, "audit", "--export-anchor", tmp_path / "anchor.json").returncode == 0
+
+
 def test_wrong_use(project: Path, tmp_path: Path) -> None:
     def refused(*arguments: object, part: str) -> None:
         done = forge(project, *arguments)
@@ -161,7 +176,7 @@ def test_wrong_use(project: Path, tmp_path: Path) -> None:
     broken = {"kernel-forge anchor": 1, "count": 2, "hash": "0" * 64, "marks": "0" * 8}
     write(tmp_path / "broken.json", json.dumps(broken))
     refused("audit", "--anchor", tmp_path / "broken.json", part="is damaged")
-    refused("audit", "--export-anchor", "/no/such/folder/a", part="cannot be written: No such file")
+    refused("audit", "--export-anchor", "/no/such/folder/a", part="the folder /no/such/folder does not exist")
     refused("history", "--limit", "-1", part="no integer from 0")
     (tmp_path / "empty").mkdir()
     refused("audit", "--project", tmp_path / "empty", part="there is no ledger yet")

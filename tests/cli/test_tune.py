@@ -374,8 +374,33 @@ def test_a_selector(
     assert command(Played(result), good, *words) == 0
     assert "namespace k_tuning" in header.read_text(encoding="utf-8")
     assert f"selector   {header}" in capsys.readouterr().out
+    assert command(Played(result), good, *words) == 0  # over its own, too
     assert command(Played(replace(result, choices=())), good, *words) == 1
     assert "no selector is written" in capsys.readouterr().err
+
+
+def test_a_selector_replaces_no_other_file(
+    good: Path, tmp_path: Path, command: Callable[..., int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    link = tmp_path / "link.h"
+    link.symlink_to(good)
+    empty = write(tmp_path / "empty.h", "")
+    words = ["--case", "n=10", "--case", "n=9999", "--selector"]
+    played = Played()
+    for path in (good, link, empty):
+        assert command(played, good, *words, path) == 2
+        assert "is no selector" in capsys.readouterr().err
+    assert command(played, good, *words, tmp_path / "none" / "s.h") == 2
+    assert f"the folder {tmp_path / 'none'} does not exist" in capsys.readouterr().err
+    assert played.requests == []
+    assert good.read_text(encoding="utf-8") == GOOD
+    assert link.is_symlink()
+    # A file that appears during the search is left alone as well.
+    choices = (CaseChoice({"n": 10}, {"BLOCK": 32}, 1e-6, None), CaseChoice({"n": 9999}, {"BLOCK": 64}, 1e-5, None))
+    header = tmp_path / "s.h"
+    played = Played(tuned(good, choices=choices), meanwhile=lambda: write(header, "mine"))
+    assert command(played, good, *words, header) == 1
+    assert header.read_text(encoding="utf-8") == "mine"
 
 
 @pytest.mark.parametrize(

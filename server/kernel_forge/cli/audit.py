@@ -10,12 +10,14 @@ from typing import Any
 from kernel_forge import __version__
 from kernel_forge.cli.history import LedgerOf
 from kernel_forge.cli.output import may_be_closed
-from kernel_forge.cli.replacement import write_whole
+from kernel_forge.cli.replacement import check_output, write_whole
 from kernel_forge.domain.errors import UsageError
 from kernel_forge.domain.record import Anchor, Audit
 from kernel_forge.views.history import audit_lines
 
 FORMAT = 1
+LEDGER_FOLDER = ".kernel-forge"
+_START = re.compile(r'\s*\{\s*"kernel-forge anchor"\s*:')
 _MARKS = re.compile(r"(?:[0-9a-f]{8})*")
 _HASH = re.compile(r"[0-9a-f]{64}")
 
@@ -27,6 +29,8 @@ def audit_command(options: argparse.Namespace, ledger_of: LedgerOf) -> int:
         UsageError: there is no ledger, it cannot be read, or an anchor cannot be read or written.
     """
     ledger = ledger_of(options.project)
+    if options.export_anchor is not None:
+        check_export(Path(options.export_anchor))
     anchor = None if options.anchor is None else read_anchor(Path(options.anchor))
     if anchor is None and not os.path.exists(ledger.place):  # noqa: PTH110
         raise UsageError(f"there is no ledger yet: {ledger.place}")
@@ -73,6 +77,18 @@ def read_anchor(path: Path) -> Anchor:
     return Anchor(count, last, tuple(marks[i : i + 8] for i in range(0, len(marks), 8)))
 
 
+def check_export(path: Path) -> None:
+    """Refuse to write an anchor over anything but an anchor, or where the ledger is.
+
+    Raises:
+        UsageError: it is refused, or cannot be written.
+    """
+    real = Path(os.path.realpath(path))
+    if LEDGER_FOLDER in real.parent.parts:
+        raise UsageError(f"--export-anchor {path}: {LEDGER_FOLDER} holds the ledger; keep the anchor elsewhere")
+    check_output(path, "--export-anchor", "anchor of Kernel Forge", lambda text: _START.match(text) is not None)
+
+
 def write_anchor(path: Path, anchor: Anchor) -> None:
     """Write ``anchor`` to ``path``, whole or not at all.
 
@@ -86,7 +102,7 @@ def write_anchor(path: Path, anchor: Anchor) -> None:
         "marks": "".join(anchor.marks),
     }
     try:
-        write_whole(path, json.dumps(data, indent=1) + "\n")
+        write_whole(Path(os.path.realpath(path)), json.dumps(data, indent=1) + "\n")
     except OSError as error:
         raise UsageError(f"{path} cannot be written: {error.strerror or error}") from None
 

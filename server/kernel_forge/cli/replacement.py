@@ -3,11 +3,39 @@
 import contextlib
 import os
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 from kernel_forge.domain.errors import UsageError
 
 _MODE = 0o644
+_BEGINNING = 4096
+"""Characters that tell whose file it is."""
+
+
+def check_output(path: Path, option: str, what: str, is_ours: Callable[[str], bool]) -> None:
+    """Refuse to write ``what`` over anything else; ``is_ours`` says it of the beginning of a text. Links are followed.
+
+    Raises:
+        UsageError: there is another file, no folder for it, or it cannot be written.
+    """
+    target = Path(os.path.realpath(path))
+    try:
+        if target.is_dir():
+            raise UsageError(f"{option} {path}: it is a folder; name a file")
+        if not target.parent.is_dir():
+            raise UsageError(f"{option} {path}: it cannot be written: the folder {target.parent} does not exist")
+        exists = target.exists()
+        beginning = None
+        if exists and target.is_file():
+            with target.open(encoding="utf-8", errors="replace") as file:
+                beginning = file.read(_BEGINNING)
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{option} {path}: {getattr(error, 'strerror', None) or error}") from None
+    if exists and (beginning is None or not is_ours(beginning)):
+        raise UsageError(f"{option} {path}: that is there already and is no {what}: it is left as it is")
+    if not os.access(target if exists else target.parent, os.W_OK):
+        raise UsageError(f"{option} {path}: it cannot be written")
 
 
 def replace_text(path: Path, text: str) -> None:

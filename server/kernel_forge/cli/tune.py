@@ -16,7 +16,7 @@ from kernel_forge.cli.exit_codes import FAILED, INTERRUPTED, UNAVAILABLE, code_o
 from kernel_forge.cli.options import budget, cases, defines, known_sampler, settings, sizes
 from kernel_forge.cli.output import can_show_blocks, may_be_closed, warn
 from kernel_forge.cli.reading import findings_for, is_failure, lines_of, read_target
-from kernel_forge.cli.replacement import replace_text, write_whole
+from kernel_forge.cli.replacement import check_output, replace_text, write_whole
 from kernel_forge.cli.running import job_failure, run_jobs, tune_report
 from kernel_forge.cli.targets import Target, find_targets
 from kernel_forge.domain.errors import KernelForgeError, UsageError
@@ -31,7 +31,7 @@ from kernel_forge.source import SourceFile
 from kernel_forge.spec import SpecReading
 from kernel_forge.views.console import finding_lines, verdict_lines
 from kernel_forge.views.report_json import finding_json, verdict_json
-from kernel_forge.views.selector import selector_text
+from kernel_forge.views.selector import is_selector, selector_text
 from kernel_forge.views.tuning import tuning_lines
 from kernel_forge.views.tuning_json import tuning_json
 
@@ -158,9 +158,7 @@ def _check_outputs(options: argparse.Namespace, requests: Sequence[TuneRequest],
             raise UsageError("--selector is for one kernel: name it, FILE:KERNEL")
         if len(requests[0].cases) < 2:
             raise UsageError("--selector chooses between cases: name several with --case, or take --all-cases")
-        path = Path(options.selector)
-        if path.is_dir() or not os.access(path if path.exists() else path.parent, os.W_OK):
-            raise UsageError(f"--selector {path}: it cannot be written")
+        _check_selector(Path(options.selector))
     if options.apply:
         for target, _, _ in pairs:
             for name in (str(target.path), *((target.sidecar[0],) if target.sidecar is not None else ())):
@@ -197,7 +195,12 @@ def _take(options: argparse.Namespace, row: _Row, spec: KernelSpec, end: TuneEnd
                 row.is_unwritten = True
 
 
+def _check_selector(path: Path) -> None:
+    check_output(path, "--selector", "selector made by kernel-forge tune", is_selector)
+
+
 def _write(path: Path, text: str) -> None:
+    _check_selector(path)  # again: the search took its time
     if path.exists():
         replace_text(path, text)
         return

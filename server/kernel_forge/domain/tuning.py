@@ -147,7 +147,8 @@ class KernelTuning:
             tried) or ``stopped`` (on request).
         trials: every one, in the order they were told.
         resumed: how many of them were taken over from the ledger.
-        baseline: the default configuration, timed beside the winner; None where it does not run on this device.
+        baseline: the default configuration, timed beside the winner; None where it does not run on this
+            device or fails the full verification, as the notes then say.
         winner: verified in full; the baseline itself where nothing was faster for sure.
         verdict: of the winner, at its configuration.
         finalists: all that were timed at the end, the winner and the baseline among them, fastest first.

@@ -10,6 +10,13 @@ from kernel_forge.domain.tuning import CaseChoice, KernelTuning
 from kernel_forge.views.words import caveat, pairs
 
 _WIDE = 2**31
+_FIRST = "// Configurations of the kernel "
+_MADE = " by size, made by kernel-forge tune; "
+
+
+def is_selector(text: str) -> bool:
+    """Whether ``text`` begins as what :func:`selector_text` makes."""
+    return text.startswith(_FIRST) and _MADE in text.partition("\n")[0]
 
 
 def selector_text(tuning: KernelTuning, spec: KernelSpec) -> str:
@@ -46,7 +53,7 @@ def selector_text(tuning: KernelTuning, spec: KernelSpec) -> str:
 def _head(tuning: KernelTuning) -> str:
     warning = caveat(tuning.basis)
     lines = [
-        f"Configurations of the kernel {tuning.kernel} by size, made by kernel-forge tune; times: {tuning.basis}.",
+        f"{_FIRST.removeprefix('// ')}{tuning.kernel}{_MADE}times: {tuning.basis}.",
         *([f"{warning}."] if warning is not None else []),
         *(f"{pairs(c.sizes)}: {pairs(c.configuration)}" for c in tuning.choices),
     ]
