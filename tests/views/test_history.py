@@ -51,6 +51,11 @@ def test_times_say_what_they_are() -> None:
     assert "✓ 2 ms (replayed)" in line(**time, measurement={"seconds": 0.002}, basis="replayed")
 
 
+def test_of_few_samples_no_interval_is_shown() -> None:
+    time = {"kind": Kind.TIME, "outcome": {"type": "Timed"}, "measurement": {**TIME, "samples": 5}}
+    assert "✓ 12.5 us with too few samples for an interval (emulated: measured on NVIDIA H200)" in line(**time)
+
+
 @pytest.mark.parametrize(
     ("outcome", "words"),
     [

@@ -39,6 +39,8 @@ def test_a_few_samples_have_no_interval() -> None:
     lines = timing_lines(replace(TIMING, measurement=replace(MADE, samples=5)))
     assert lines[0] == "k: 12.5 us with too few samples for an interval (measured on a test)"
     assert not any("95 %" in line for line in lines)
+    assert timing_json(replace(TIMING, measurement=replace(MADE, samples=5)))["measurement"]["interval"] is None
+    assert timing_json(TIMING)["measurement"]["interval"] == [1.24e-5, 1.27e-5]
 
 
 def test_what_is_not_known_is_said() -> None:

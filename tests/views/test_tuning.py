@@ -5,13 +5,12 @@ from dataclasses import replace
 import pytest
 
 from kernel_forge.domain.outcome import Unavailable
-from kernel_forge.domain.tuning import Budget, KernelTuning, SearchProgress, TunedTrial
+from kernel_forge.domain.tuning import Budget, KernelTuning, Ratio, SearchProgress, TunedTrial
 from kernel_forge.views.tuning import (
     ended_text,
     failure_texts,
     joules_text,
     left_text,
-    progress_line,
     progress_lines,
     tuning_lines,
 )
@@ -88,7 +87,7 @@ def test_several_cases() -> None:
         replace(SEVERAL, choices=(kept,))
     )
     few = replace(SEVERAL.winner, times=(replace(SEVERAL.winner.times[0], samples=5), SEVERAL.winner.times[1]))
-    assert "10 us (few samples)" in text(replace(SEVERAL, winner=few))
+    assert "10 us with too few samples for an interval" in text(replace(SEVERAL, winner=few))
     unchanged = replace(SEVERAL, winner=SEVERAL.baseline or DEFAULT, choices=())
     assert "  n = 1000      20 us ± 1 %" in tuning_lines(unchanged)
 
@@ -104,6 +103,14 @@ def test_what_else_is_known_of_it() -> None:
     assert found.endswith("note: as compiled by nvcc")
 
 
+def test_a_ratio_of_few_samples_has_no_interval() -> None:
+    few = replace(TUNING.winner, speedup=Ratio(2.0, 1.9, 2.1, samples=5))
+    found = text(replace(FULL, winner=few, finalists=(few, *FULL.finalists[1:])))
+    assert "  faster     2 times as fast as the default (too few samples for an interval); " in found
+    assert "finalists  10 us  2x (too few samples for an interval)" in found
+    assert "1.9" not in found
+
+
 def test_why_the_winner_was_tried() -> None:
     trials = (*TUNING.trials[:5], replace(TUNING.trials[5], reason="the best of this kernel at n = 500"))
     found = text(replace(TUNING, trials=trials))
@@ -117,9 +124,13 @@ def test_a_roof_needs_operations() -> None:
     assert "50 % of the copy bandwidth" in text(without)
 
 
-def test_a_default_that_does_not_run() -> None:
-    found = text(replace(TUNING, baseline=None, winner=replace(TUNING.winner, speedup=None)))
-    assert "the default does not run on this device" in found
+def test_without_a_default_the_notes_say_why() -> None:
+    """The default may run here, and have failed the full verification."""
+    why = "the default fails the verification"
+    found = text(replace(TUNING, baseline=None, winner=replace(TUNING.winner, speedup=None), notes=(why,)))
+    assert "faster     than nothing: there is no default to compare with" in found
+    assert "does not run" not in found
+    assert found.endswith(f"note: {why}")
     assert "as fast as" not in found
 
 
@@ -164,10 +175,7 @@ def test_progress() -> None:
         "42/100 tried, 3 failed · about 40 s left",
         "best 10 us, 2x the default · █▁ · BLOCK = 64",
     ]
-    assert progress_line(PROGRESS) == (
-        "42/100 tried, 3 failed · about 40 s left · best 10 us, 2x the default · █▁ · BLOCK = 64"
-    )
-    assert progress_line(PROGRESS, 30) == "42/100 tried, 3 failed · abou…"
+    assert progress_lines(PROGRESS, 30)[0] == "42/100 tried, 3 failed · abou…"
     assert all(line.isascii() for line in progress_lines(PROGRESS, 30, ascii_only=True))
 
 

@@ -74,16 +74,35 @@ def test_titles() -> None:
     assert tuned_title(TUNING, stale=False, applied=False) == f"tuned: 1.50x ({GPU})"
     assert tuned_title(TUNING, stale=False, applied=True) == f"tuned: 1.50x, applied ({GPU})"
     assert tuned_title(TUNING, stale=True, applied=False) == f"changed since: tuned: 1.50x ({GPU})"
-    assert tuned_title(replace(TUNING, winner=BASE), stale=False, applied=True) == f"default is best ({GPU})"
+    assert (
+        tuned_title(replace(TUNING, winner=BASE), stale=False, applied=True)
+        == f"default stays, nothing is faster for sure ({GPU})"
+    )
     emulated = replace(TUNING, basis="emulated")
     assert tuned_title(emulated, stale=False, applied=False) == "tuned: 1.50x (emulated, CPU times)"
 
 
-def test_without_a_default_that_runs_there_is_no_ratio() -> None:
+def test_without_a_default_there_is_no_ratio() -> None:
     alone = replace(TUNING, baseline=None, winner=replace(BEST, speedup=None))
     assert tuned_title(alone, stale=False, applied=False) == f"tuned: BLOCK = 256 ({GPU})"
     assert hint_label(alone, applied=False) == "2 us ± 1 % (measured)"
-    assert "the default does not run here" in tuning_text(alone)
+    noted = tuning_text(replace(alone, notes=("the default fails the verification",)))
+    assert "there is no default to compare with" in noted and "does not run" not in noted
+    assert "Note: the default fails the verification." in noted
+
+
+def test_a_ratio_of_few_samples_has_no_interval() -> None:
+    few = replace(TUNING, winner=replace(BEST, speedup=Ratio(1.5, 1.47, 1.53, samples=5)))
+    said = "too few samples for an interval"
+    assert tuned_title(few, stale=False, applied=False) == f"tuned: 1.50x, {said} ({GPU})"
+    assert hint_label(few, applied=True) == f"2 us ± 1 %, 1.50x, {said} (measured)"
+    assert f"1.5 times as fast as the default ({said})" in tuning_text(few) and "1.47" not in tuning_text(few)
+
+
+def test_a_tie_is_no_win_of_the_default() -> None:
+    text = tuning_text(replace(TUNING, winner=BASE))
+    assert "**the default stays**, BLOCK = 128 (verified); nothing is faster for sure." in text
+    assert "best" not in text.splitlines()[0]
 
 
 def test_why_there_is_no_result() -> None:
@@ -96,9 +115,9 @@ def test_why_there_is_no_result() -> None:
 def test_hints() -> None:
     assert hint_label(TUNING, applied=False) == "3 us → 2 us ± 1 %, 1.50x (measured)"
     assert hint_label(TUNING, applied=True) == "2 us ± 1 %, 1.50x (measured)"
-    assert hint_label(replace(TUNING, winner=BASE), applied=True) == "3 us ± 1 %, default is best (measured)"
+    assert hint_label(replace(TUNING, winner=BASE), applied=True) == "3 us ± 1 %, nothing is faster for sure (measured)"
     few = replace(TUNING, winner=replace(BEST, times=(time(2e-6, samples=3),)))
-    assert hint_label(few, applied=True) == "2 us, 1.50x (measured)"  # three samples have no interval
+    assert hint_label(few, applied=True) == "2 us, 1.50x, too few samples for an interval (measured)"
 
 
 def test_an_interval_wider_than_the_time_is_a_plain_number() -> None:

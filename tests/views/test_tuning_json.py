@@ -75,6 +75,13 @@ def test_the_rest_when_it_is_there() -> None:
     assert data["resumed"] == 2
 
 
+def test_of_few_samples_the_interval_is_null() -> None:
+    few = replace(BEST, times=(replace(BEST.times[0], samples=5),), speedup=Ratio(2.0, 1.9, 2.1, samples=5))
+    winner = made(replace(TUNING, winner=few))["winner"]
+    assert winner["speedup"] == {"value": 2.0, "interval": None}
+    assert (winner["times"][0]["interval"], winner["times"][0]["samples"]) == (None, 5)
+
+
 def test_an_interval_without_an_end_is_no_broken_json() -> None:
     data = made(replace(TUNING, winner=replace(BEST, speedup=Ratio(2.0, 0.0, math.inf))))
     assert data["winner"]["speedup"]["interval"] == [0.0, "inf"]

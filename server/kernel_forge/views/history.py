@@ -6,8 +6,9 @@ from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
+from kernel_forge.domain.measurement import FEWEST_FOR_INTERVAL
 from kernel_forge.domain.record import Audit, Entry, Json, Kind, Record
-from kernel_forge.views.timing import duration
+from kernel_forge.views.timing import TOO_FEW, duration
 from kernel_forge.views.words import seconds_text
 
 _WORD = re.compile(r"(?<=[a-z])(?=[A-Z])")
@@ -45,6 +46,9 @@ def _times(record: Record) -> str | None:
     if measured is not None and seconds is not None:
         low, high = (seconds if low is None else low), (seconds if high is None else high)
         spread = f" ± {50 * (high - low) / seconds:.2g} %" if high > low and seconds else ""
+        samples = _number(measured.get("samples"))
+        if samples is not None and samples < FEWEST_FOR_INTERVAL:
+            spread = f" with {TOO_FEW}"
         basis = str(measured.get("basis", record.basis))
         basis = basis if basis == record.basis else f"{record.basis}: {basis}"
         return f"{duration(seconds)}{spread} ({basis})"

@@ -6,6 +6,7 @@ from typing import Any
 from kernel_forge.domain.measurement import FEWEST_FOR_INTERVAL, STEADY, Measurement, Peaks
 from kernel_forge.domain.performance import Attained, Counters, KernelTiming, Occupancy
 
+TOO_FEW = "too few samples for an interval"
 _UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns"))
 
 
@@ -26,7 +27,7 @@ def time_text(made: Measurement) -> str:
     """``12.34 us ± 1.2 %``; the basis has to stand near."""
     spread = 50 * (made.high - made.low) / made.seconds if made.seconds else 0.0
     few = made.samples < FEWEST_FOR_INTERVAL
-    return f"{duration(made.seconds)} {'with too few samples for an interval' if few else f'± {spread:.2g} %'}"
+    return f"{duration(made.seconds)} {f'with {TOO_FEW}' if few else f'± {spread:.2g} %'}"
 
 
 def timing_lines(timing: KernelTiming) -> list[str]:
@@ -128,10 +129,10 @@ def timing_json(timing: KernelTiming) -> dict[str, Any]:
 
 
 def measurement_json(made: Measurement) -> dict[str, Any]:
-    """A measurement as JSON data."""
+    """A measurement as JSON data; ``interval`` is null where there are too few samples for one."""
     return {
         "seconds": made.seconds,
-        "interval": [made.low, made.high],
+        "interval": None if made.samples < FEWEST_FOR_INTERVAL else [made.low, made.high],
         "samples": made.samples,
         "batch": made.batch,
         "method": made.method,

@@ -3,15 +3,17 @@
 from collections.abc import Iterable
 from itertools import zip_longest
 
-from kernel_forge.domain.measurement import FEWEST_FOR_INTERVAL, Measurement
+from kernel_forge.domain.measurement import Measurement
 from kernel_forge.domain.outcome import Passed, Unavailable, Verdict
 from kernel_forge.domain.tuning import Budget, CaseChoice, Contender, KernelTuning, Ratio, SearchProgress, TunedTrial
 from kernel_forge.views.sparkline import sparkline
-from kernel_forge.views.timing import duration, occupancy_text, time_text
+from kernel_forge.views.timing import TOO_FEW, duration, occupancy_text, time_text
 from kernel_forge.views.words import case_text, caveat, pairs, problem, seconds_text, sentence
 
 SHOWN_FAILURES = 5
 STAYS = "no configuration is faster for sure; the default stays"
+NO_DEFAULT = "there is no default to compare with"
+"""It does not run here, or fails the verification: the notes say which."""
 
 
 def tuning_lines(tuning: KernelTuning, *, ascii_only: bool = False) -> list[str]:
@@ -41,7 +43,8 @@ def tuning_lines(tuning: KernelTuning, *, ascii_only: bool = False) -> list[str]
 
 def speedup_text(ratio: Ratio) -> str:
     """``1.35 times as fast as the default (95 % interval 1.31 to 1.39)``."""
-    return f"{ratio.value:.3g} times as fast as the default (95 % interval {ratio.low:.3g} to {ratio.high:.3g})"
+    spread = f"{'95 % interval ' if ratio.has_interval else ''}{_ends(ratio)}"
+    return f"{ratio.value:.3g} times as fast as the default ({spread})"
 
 
 def space_text(tuning: KernelTuning) -> str:
@@ -94,16 +97,13 @@ def failure_texts(trials: Iterable[TunedTrial]) -> list[str]:
     return texts[:SHOWN_FAILURES] + ([f"{rest} more of other kinds"] if rest else [])
 
 
-def progress_line(search: SearchProgress, width: int = 120, *, ascii_only: bool = False) -> str:
-    """A search that runs, in at most ``width`` characters (but at least 20): how far it is, and its best."""
-    first, best = _progress(search, ascii_only=ascii_only)
-    return _fitted([*first, *best], width, ascii_only=ascii_only)
-
-
 def progress_lines(
     search: SearchProgress, width: int = 120, *, message: str = "", ascii_only: bool = False
 ) -> list[str]:
-    """The same in two lines; the first begins with the ``message``, the second is there once there is a time."""
+    """A search that runs, in lines of at most ``width`` characters (but at least 20).
+
+    How far it is, after the ``message``; then, once there is a time, its best.
+    """
     (count, *rest), best = _progress(search, ascii_only=ascii_only)
     lines = [[f"{message}: {count}" if message else count, *rest], *([best] if best else [])]
     return [_fitted(parts, width, ascii_only=ascii_only) for parts in lines]
@@ -152,7 +152,7 @@ def _mean(contender: Contender) -> str:
 def _faster(tuning: KernelTuning) -> list[str]:
     base, ratio = tuning.baseline, tuning.winner.speedup
     if base is None:
-        return ["than nothing: the default does not run on this device"]
+        return [f"than nothing: {NO_DEFAULT}"]
     if not tuning.is_improved:
         return []
     time = time_text(base.times[0]) if len(base.times) == 1 else _mean(base)
@@ -180,17 +180,13 @@ def _cases(tuning: KernelTuning) -> list[str]:
     head = ["case", "winner" if base else "default", *(["default", "ratio"] if base else [])]
     rows = [head]
     for sizes, own, other in zip_longest(tuning.cases, tuning.winner.times, base):
-        rows.append([pairs(sizes), _short(own), *_beside(own, other)])
+        rows.append([pairs(sizes), time_text(own), *_beside(own, other)])
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return ["  " + "   ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)).rstrip() for row in rows]
 
 
 def _beside(own: Measurement, other: Measurement | None) -> list[str]:
-    return [] if other is None else [_short(other), f"{other.seconds / own.seconds:.3g}"]
-
-
-def _short(made: Measurement) -> str:
-    return time_text(made) if made.samples >= FEWEST_FOR_INTERVAL else f"{duration(made.seconds)} (few samples)"
+    return [] if other is None else [time_text(other), f"{other.seconds / own.seconds:.3g}"]
 
 
 def _choice(choice: CaseChoice, baseline: Contender | None) -> str:
@@ -229,11 +225,15 @@ def _finalists(tuning: KernelTuning) -> list[str]:
     rows = []
     for contender in found:
         ratio = contender.speedup
-        spread = "" if ratio is None else f"{ratio.value:.3g}x ({ratio.low:.3g} to {ratio.high:.3g})"
+        spread = "" if ratio is None else f"{ratio.value:.3g}x ({_ends(ratio)})"
         rows.append([duration(contender.seconds), spread, _energy(contender), pairs(contender.configuration)])
     kept = [i for i in range(4) if any(row[i] for row in rows)]
     widths = {i: max(len(row[i]) for row in rows) for i in kept}
     return ["  ".join(row[i].ljust(widths[i]) for i in kept).rstrip() for row in rows]
+
+
+def _ends(ratio: Ratio) -> str:
+    return f"{ratio.low:.3g} to {ratio.high:.3g}" if ratio.has_interval else TOO_FEW
 
 
 def _energy(contender: Contender) -> str:

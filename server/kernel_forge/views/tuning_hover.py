@@ -4,12 +4,13 @@ from kernel_forge.domain.measurement import FEWEST_FOR_INTERVAL
 from kernel_forge.domain.outcome import Passed, Unavailable, Verdict
 from kernel_forge.domain.tuning import Contender, KernelTuning, SearchProgress
 from kernel_forge.views.sparkline import sparkline
-from kernel_forge.views.timing import duration, occupancy_text, time_text
-from kernel_forge.views.tuning import joules_text, progress_lines, search_text, space_text, speedup_text
+from kernel_forge.views.timing import TOO_FEW, duration, occupancy_text, time_text
+from kernel_forge.views.tuning import NO_DEFAULT, joules_text, progress_lines, search_text, space_text, speedup_text
 from kernel_forge.views.words import caveat, pairs, problem, sentence
 
 SHOWN_REJECTED = 3
 WIDTH = 200
+NOTHING_FASTER = "nothing is faster for sure"
 
 
 def running_title(message: str, search: SearchProgress | None) -> str:
@@ -39,9 +40,9 @@ def tuned_title(result: KernelTuning | Verdict, *, stale: bool, applied: bool) -
         return f"{prefix}not tuned: {_why_not(result)}"
     basis = "emulated, CPU times" if result.basis == "emulated" else result.basis
     if not result.is_improved:
-        return f"{prefix}default is best ({basis})"
+        return f"{prefix}default stays, {NOTHING_FASTER} ({basis})"
     ratio = result.winner.speedup
-    gain = pairs(result.winner.configuration) if ratio is None else f"{ratio.value:.2f}x"
+    gain = pairs(result.winner.configuration) if ratio is None else f"{ratio.value:.2f}x{_few(result.winner)}"
     return f"{prefix}tuned: {gain}{', applied' if applied else ''} ({basis})"
 
 
@@ -50,11 +51,11 @@ def hint_label(tuning: KernelTuning, *, applied: bool) -> str:
     best = f"{duration(tuning.winner.seconds)}{_spread(tuning.winner)}"
     basis = tuning.basis.partition(" on ")[0]
     if not tuning.is_improved:
-        return f"{best}, default is best ({basis})"
+        return f"{best}{_few(tuning.winner)}, {NOTHING_FASTER} ({basis})"
     ratio = tuning.winner.speedup
     gain = "" if ratio is None else f", {ratio.value:.2f}x"
     before = "" if tuning.baseline is None or applied else f"{duration(tuning.baseline.seconds)} → "
-    return f"{before}{best}{gain} ({basis})"
+    return f"{before}{best}{gain}{_few(tuning.winner)} ({basis})"
 
 
 def tuning_text(result: KernelTuning | Verdict, *, stale: bool = False, applied: bool = False) -> str:
@@ -90,9 +91,9 @@ def _headline(tuning: KernelTuning, *, applied: bool) -> str:
     checked = "verified" if isinstance(tuning.verdict.outcome, Passed) else problem(tuning.verdict.outcome)
     found = pairs(tuning.winner.configuration)
     if not tuning.is_improved:
-        return f"Tuned, **{tuning.basis}**: **the default is best**, {found} ({checked}); nothing is faster for sure."
+        return f"Tuned, **{tuning.basis}**: **the default stays**, {found} ({checked}); {NOTHING_FASTER}."
     ratio = tuning.winner.speedup
-    gain = "the default does not run here" if ratio is None else f"**{speedup_text(ratio)}**"
+    gain = NO_DEFAULT if ratio is None else f"**{speedup_text(ratio)}**"
     state = ", now the default" if applied else ""
     return f"Tuned, **{tuning.basis}**: best is **{found}**{state} ({checked}), {gain}."
 
@@ -124,6 +125,12 @@ def _why_rejected(verdict: Verdict) -> str:
 def _why_not(verdict: Verdict) -> str:
     outcome = verdict.outcome
     return outcome.reason if isinstance(outcome, Unavailable) else f"{problem(outcome)} ({verdict.basis})"
+
+
+def _few(contender: Contender) -> str:
+    """Said where a time, or the ratio to the default's, has no interval."""
+    few = any(t.samples < FEWEST_FOR_INTERVAL for t in contender.times)
+    return f", {TOO_FEW}" if few or (contender.speedup is not None and not contender.speedup.has_interval) else ""
 
 
 def _spread(contender: Contender) -> str:

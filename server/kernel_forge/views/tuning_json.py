@@ -82,4 +82,7 @@ def _choice(choice: CaseChoice) -> dict[str, Any]:
 
 
 def _ratio(ratio: Ratio | None) -> dict[str, Any] | None:
-    return None if ratio is None else {"value": plain(ratio.value), "interval": [plain(ratio.low), plain(ratio.high)]}
+    if ratio is None:
+        return None
+    interval = [plain(ratio.low), plain(ratio.high)] if ratio.has_interval else None
+    return {"value": plain(ratio.value), "interval": interval}
