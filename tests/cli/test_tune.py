@@ -207,6 +207,21 @@ def test_apply(good: Path, command: Callable[..., int], capsys: pytest.CaptureFi
     assert f"applied    BLOCK = 32 is the default now in {good}" in capsys.readouterr().out
 
 
+def test_what_an_emulation_chose_is_applied_only_on_request(
+    good: Path, command: Callable[..., int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    emulated = tuned(good, basis="emulated")
+    assert command(Played(emulated), good, "--apply") == 1
+    assert "not applied: it was chosen by CPU times of an emulation" in capsys.readouterr().out
+    assert good.read_text(encoding="utf-8") == GOOD
+    played = Played()
+    assert command(played, good, "--apply-emulated") == 2
+    assert played.requests == []
+    assert command(Played(emulated), good, "--apply", "--apply-emulated") == 0
+    assert good.read_text(encoding="utf-8") == GOOD.replace("BLOCK 64", "BLOCK 32")
+    assert f"is the default now in {good}, chosen by CPU times of an emulation\n" in capsys.readouterr().out
+
+
 def test_without_apply_nothing_is_written(good: Path, command: Callable[..., int]) -> None:
     assert command(Played(tuned(good)), good) == 0
     assert good.read_text(encoding="utf-8") == GOOD

@@ -63,7 +63,7 @@ def tune_command(options: argparse.Namespace, find_ledger: FindLedger) -> int:
     _check_outputs(options, requests, pairs)
     ends = run_jobs(requests, find_ledger, hidden=options.json) if requests else []
     rows = [_Row(*pair, list(pair[2].problems), []) for pair in pairs]
-    files = Files([target for target, _, _ in pairs])
+    files = Files([target for target, _, _ in pairs], emulated=options.apply_emulated)
     for (pair, spec), end in zip(chosen, ends, strict=False):  # fewer ends after an interrupt
         report = tune_report(end, pair[0])
         row = next(r for r in rows if r.target is pair[0])
@@ -151,6 +151,8 @@ def _check_outputs(options: argparse.Namespace, requests: Sequence[TuneRequest],
         if len(requests[0].cases) < 2:
             raise UsageError("--selector chooses between cases: name several with --case, or take --all-cases")
         _check_selector(Path(options.selector))
+    if options.apply_emulated and not options.apply:
+        raise UsageError("--apply-emulated goes with --apply: it lets that write what an emulation chose")
     if options.apply:
         for target, _, _ in pairs:
             for name in (str(target.path), *((target.sidecar[0],) if target.sidecar is not None else ())):
