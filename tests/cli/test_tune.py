@@ -448,6 +448,31 @@ def test_what_becomes_of_a_recorded_search(
     assert words in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("recorded", "words"),
+    [
+        (True, "the worker ended; the search is recorded: the same command goes on with it"),
+        (False, "the worker ended; the search is not recorded, and is lost"),
+    ],
+)
+def test_what_becomes_of_a_search_whose_worker_was_killed(
+    monkeypatch: pytest.MonkeyPatch, recorded: bool, words: str
+) -> None:
+    class Killed(PlayedClient):
+        async def run(self, *_: Any) -> Any:
+            return JobFailed("crashed", "the worker ended", "its log")
+
+    class Kept:
+        def close(self) -> None:
+            pass
+
+    monkeypatch.setattr(running, "JobClient", Killed)
+    kept: Any = Kept() if recorded else None
+    (end,) = run_jobs(REQUESTS[:1], lambda _: kept, hidden=True)
+    assert isinstance(end, JobFailed)
+    assert (end.message, end.log) == (words, "its log")
+
+
 def test_without_an_interrupt_all_are_tuned(played_client: type[PlayedClient]) -> None:
     played_client.interrupts = 0
     assert len(run_jobs(REQUESTS, lambda _: None, hidden=True)) == 2

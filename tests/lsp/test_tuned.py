@@ -1,6 +1,7 @@
 """What a tuning result means for another text: stale, applied, and the edits for that very text."""
 
 from dataclasses import replace
+from typing import Any
 
 from kernel_forge.domain.measurement import Measurement
 from kernel_forge.domain.outcome import Passed, Unavailable, Verdict
