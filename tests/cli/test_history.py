@@ -178,6 +178,8 @@ def test_wrong_use(project: Path, tmp_path: Path) -> None:
     refused("audit", "--anchor", tmp_path / "broken.json", part="is damaged")
     refused("audit", "--export-anchor", "/no/such/folder/a", part="the folder /no/such/folder does not exist")
     refused("history", "--limit", "-1", part="no integer from 0")
+    for many in (2**63, "9" * 5000):  # SQLite counts to 2^63 - 1; Python reads 4300 digits
+        assert "good.cu" in forge(project, "history", "--limit", many).stdout
     (tmp_path / "empty").mkdir()
     refused("audit", "--project", tmp_path / "empty", part="there is no ledger yet")
     sqlite3.connect(project / ".kernel-forge" / "ledger.sqlite").execute("PRAGMA user_version = 99").close()

@@ -58,12 +58,29 @@ def test_text_says_replayed_and_the_default_finds_the_optimum(space: Path) -> No
         (["--sampler", "portfollio"], "did you mean portfolio?"),
         (["--budget", "0"], "no integer from 1"),
         (["--repeats", "x"], "no integer from 1"),
+        (["--sampler", "tpe", "--seed", "4294967296"], "the last seed is above 4294967295"),
+        (["--sampler", "tpe", "--seed", "4294967290", "--repeats", "7"], "the last seed is above 4294967295"),
     ],
 )
 def test_wrong_use(space: Path, words: list[str], text: str) -> None:
     done = run(space, *words)
     assert done.returncode == 2
     assert text in done.stderr and "Traceback" not in done.stderr
+
+
+def test_names_from_the_file_control_no_terminal(space: Path) -> None:
+    data = json.loads(space.read_text(encoding="utf-8"))
+    data |= {"kernel_name": "k\x1b[2J", "device_name": "d\r\n"}
+    space.write_text(json.dumps(data), encoding="utf-8")
+    done = run(space, "--sampler", "exhaustive", "--budget", 5, "--repeats", 1)
+    assert done.returncode == 0, done.stderr
+    assert "k\\x1b[2J on d\\r\\n, replayed" in done.stdout
+    assert "\x1b" not in done.stdout
+
+
+def test_the_largest_seed(space: Path) -> None:
+    done = run(space, "--sampler", "tpe", "--budget", 5, "--seed", 2**32 - 2, "--repeats", 2)
+    assert done.returncode == 0, done.stderr
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:

@@ -213,6 +213,21 @@ def test_apply(good: Path, command: Callable[..., int], capsys: pytest.CaptureFi
     assert f"applied    BLOCK = 32 is the default now in {good}" in capsys.readouterr().out
 
 
+def test_what_an_emulation_chose_is_applied_only_on_request(
+    good: Path, command: Callable[..., int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    emulated = tuned(good, basis="emulated")
+    assert command(Played(emulated), good, "--apply") == 1
+    assert "not applied: it was chosen by CPU times of an emulation" in capsys.readouterr().out
+    assert good.read_text(encoding="utf-8") == GOOD
+    played = Played()
+    assert command(played, good, "--apply-emulated") == 2
+    assert played.requests == []
+    assert command(Played(emulated), good, "--apply", "--apply-emulated") == 0
+    assert good.read_text(encoding="utf-8") == GOOD.replace("BLOCK 64", "BLOCK 32")
+    assert f"is the default now in {good}, chosen by CPU times of an emulation\n" in capsys.readouterr().out
+
+
 def test_without_apply_nothing_is_written(good: Path, command: Callable[..., int]) -> None:
     assert command(Played(tuned(good)), good) == 0
     assert good.read_text(encoding="utf-8") == GOOD
@@ -511,6 +526,31 @@ def test_what_becomes_of_a_recorded_search(
     kept: Any = Kept()
     run_jobs([replace(REQUESTS[0], fresh=fresh)], lambda _: kept, hidden=True)
     assert words in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("recorded", "words"),
+    [
+        (True, "the worker ended; the search is recorded: the same command goes on with it"),
+        (False, "the worker ended; the search is not recorded, and is lost"),
+    ],
+)
+def test_what_becomes_of_a_search_whose_worker_was_killed(
+    monkeypatch: pytest.MonkeyPatch, recorded: bool, words: str
+) -> None:
+    class Killed(PlayedClient):
+        async def run(self, *_: Any) -> Any:
+            return JobFailed("crashed", "the worker ended", "its log")
+
+    class Kept:
+        def close(self) -> None:
+            pass
+
+    monkeypatch.setattr(running, "JobClient", Killed)
+    kept: Any = Kept() if recorded else None
+    (end,) = run_jobs(REQUESTS[:1], lambda _: kept, hidden=True)
+    assert isinstance(end, JobFailed)
+    assert (end.message, end.log) == (words, "its log")
 
 
 def test_without_an_interrupt_all_are_tuned(played_client: type[PlayedClient]) -> None:

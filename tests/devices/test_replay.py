@@ -28,6 +28,19 @@ def cache(**times: object) -> dict[str, Any]:
     }
 
 
+def space_with(value: object) -> dict[str, Any]:
+    """A cache file with two records, whose parameter B is 1 and ``value``."""
+    records = {"1": {"B": 1, "time": 1.0}, "2": {"B": value, "time": 2.0}}
+    return {"tune_params_keys": ["B"], "tune_params": {"B": [1, value]}, "cache": records}
+
+
+def t4(time: float, objectives: list[str]) -> dict[str, Any]:
+    """T4 results with one configuration."""
+    measured = [{"name": "time", "value": time, "unit": "ms"}]
+    result = {"configuration": {"B": 1}, "invalidity": "correct", "measurements": measured, "objectives": objectives}
+    return {"results": [result]}
+
+
 def read(tmp_path: Path, data: object, name: str = "space.json") -> RecordedSpace:
     path = tmp_path / name
     text = data if isinstance(data, str) else json.dumps(data)
@@ -94,6 +107,13 @@ def test_t4_results(tmp_path: Path) -> None:
         (cache(b32_0="RuntimeFailedConfig"), "no configuration has a time"),
         (cache(b32_0=-1.0), "a time is -1"),
         (cache(b32_0=None), "a time is None"),
+        (cache(b32_0=10**400), "not as the format has it"),
+        (space_with(10**400), "not as the format has it"),
+        (space_with(float("nan")), "a parameter has the value nan"),
+        (space_with(float("inf")), "a parameter has the value inf"),
+        (t4(10**400, ["time"]), "not as the format has it"),
+        (t4(1.0, []), "not as the format has it"),
+        (t4(1.0, ["energy"]), "not as the format has it"),
     ],
 )
 def test_what_cannot_be_used_is_said(tmp_path: Path, data: object, text: str) -> None:

@@ -1,6 +1,7 @@
 """What a tuning result means for another text: stale, applied, and the edits for that very text."""
 
 from dataclasses import replace
+from typing import Any
 
 from kernel_forge.domain.measurement import Measurement
 from kernel_forge.domain.outcome import Passed, Unavailable, Verdict
@@ -136,8 +137,12 @@ def test_a_spec_beside_the_file() -> None:
 
 
 def test_only_what_is_verified_and_faster_for_sure_is_sure() -> None:
-    assert is_sure(tuning())
-    assert not is_sure(tuning(Ratio(1.1, 0.9, 1.3)))
-    assert not is_sure(tuning(None))
-    assert not is_sure(tuning(outcome=Unavailable("not decided")))
-    assert not is_sure(replace(tuning(), winner=Contender({"B": 32}, (time(2.0),), Ratio(1.0, 1.0, 1.0))))
+    def of_gpu(*what: Any, **more: Any) -> KernelTuning:
+        return replace(tuning(*what, **more), basis="measured on NVIDIA H200")
+
+    assert is_sure(of_gpu())
+    assert not is_sure(tuning())  # times of an emulation
+    assert not is_sure(of_gpu(Ratio(1.1, 0.9, 1.3)))
+    assert not is_sure(of_gpu(None))
+    assert not is_sure(of_gpu(outcome=Unavailable("not decided")))
+    assert not is_sure(replace(of_gpu(), winner=Contender({"B": 32}, (time(2.0),), Ratio(1.0, 1.0, 1.0))))

@@ -12,7 +12,12 @@ from kernel_forge.domain.tuning import KernelTuning
 from kernel_forge.source import parse
 from kernel_forge.spec import edited, make_default, read_specs
 from kernel_forge.views.tuning import STAYS
-from kernel_forge.views.words import pairs
+from kernel_forge.views.words import caveat, pairs
+
+NOT_OF_AN_EMULATION = (
+    "it was chosen by CPU times of an emulation, which do not rank configurations for a GPU: tune with --device cuda, "
+    "or add --apply-emulated to write it all the same"
+)
 
 
 @dataclass(frozen=True)
@@ -31,9 +36,13 @@ class Applied:
 
 
 class Files:
-    """The texts of the targets as they were read, and as they are after what was applied meanwhile."""
+    """The texts of the targets as they were read, and as they are after what was applied meanwhile.
 
-    def __init__(self, targets: list[Target]) -> None:
+    ``emulated``: what was chosen by times of an emulation is applied, too.
+    """
+
+    def __init__(self, targets: list[Target], *, emulated: bool = False) -> None:
+        self._emulated = emulated
         self._texts = {str(t.path): t.text for t in targets}
         self._texts.update(dict(t.sidecar for t in targets if t.sidecar is not None))
         self._sidecars = {str(t.path): t.sidecar[0] for t in targets if t.sidecar is not None}
@@ -44,6 +53,8 @@ class Files:
             return Applied(reason=STAYS, is_expected=True)
         if not isinstance(tuning.verdict.outcome, Passed):
             return Applied(reason="the winner is not verified")
+        if caveat(tuning.basis) is not None and not self._emulated:
+            return Applied(reason=NOT_OF_AN_EMULATION)
         path, beside = tuning.path, self._sidecars.get(tuning.path)
         for name in (path, *((beside,) if beside is not None else ())):
             if not self._is_as_read(name):
@@ -81,7 +92,9 @@ def applied_lines(applied: Applied, tuning: KernelTuning) -> list[str]:
     if applied.reason is not None:
         where = f"is written in {', '.join(applied.written)} only"
         return [f"  applied    in part: {pairs(tuning.winner.configuration)} {where}: {applied.reason}"]
-    lines = [f"  applied    {pairs(tuning.winner.configuration)} is the default now in {', '.join(applied.written)}"]
+    how = "" if caveat(tuning.basis) is None else ", chosen by CPU times of an emulation"
+    where = ", ".join(applied.written)
+    lines = [f"  applied    {pairs(tuning.winner.configuration)} is the default now in {where}{how}"]
     return lines + [f"             {note}" for note in applied.notes]
 
 

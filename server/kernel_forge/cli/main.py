@@ -187,6 +187,11 @@ def _add_tune_command(commands: "argparse._SubParsersAction[argparse.ArgumentPar
     tune.add_argument(
         "--apply", action="store_true", help="write the winner into the file, where it is faster for sure"
     )
+    tune.add_argument(
+        "--apply-emulated",
+        action="store_true",
+        help="let --apply write what the emulator chose as well; its CPU times do not rank configurations for a GPU",
+    )
     tune.add_argument("--selector", metavar="FILE.h", help="write C++ that chooses by size, where cases are several")
     tune.add_argument("--fresh", action="store_true", help="begin anew, although an unfinished search is recorded")
     tune.add_argument("--energy", action="store_true", help="measure the energy of the finalists, where the GPU can")

@@ -58,7 +58,10 @@ def limit(text: str) -> int | None:
     """How many at most: an integer from 1, or 0 for all (None)."""
     if not text.isdecimal():
         raise argparse.ArgumentTypeError(f"{text!r} is no integer from 0")
-    return int(text) or None
+    if len(text) > 4300:  # int() refuses more digits
+        return None
+    found = int(text)
+    return found if 0 < found < 2**63 else None  # more than a ledger can have is all
 
 
 def folder(text: str) -> str:

@@ -3,6 +3,7 @@
 import asyncio
 import signal
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, assert_never, overload
 
 from rich.console import Console
@@ -83,7 +84,8 @@ async def _run_all(
                     ends.append(await client.run(request, report, request.wall_limit))
                 elif not finish.is_set():
                     loop.add_signal_handler(signal.SIGINT, _interrupted, finish, main, request, find_ledger)
-                    ends.append(await client.run(request, report, request.wall_limit, finish))
+                    end = await client.run(request, report, request.wall_limit, finish)
+                    ends.append(_with_record(end, request, find_ledger))
     except asyncio.CancelledError:
         raise KeyboardInterrupt from None
     finally:
@@ -105,13 +107,23 @@ def _interrupted(
         main.cancel()
         return
     finish.set()
-    if not _is_recorded(request, find_ledger):
-        then = "the search is not recorded, and would be lost"
-    elif request.fresh:
-        then = "the search is recorded: the same command without --fresh goes on with it"
-    else:
-        then = "the search is recorded: the same command goes on with it"
+    then = _how_to_go_on(request, find_ledger) or "the search is not recorded, and would be lost"
     warn(f"finishing with the best so far; Ctrl-C again to stop at once ({then})")
+
+
+def _with_record(end: TuneEnd, request: TuneRequest, find_ledger: FindLedger) -> TuneEnd:
+    """``end``; where the search crashed, its message says what is left of it."""
+    if not isinstance(end, JobFailed) or end.kind != "crashed":
+        return end
+    then = _how_to_go_on(request, find_ledger) or "the search is not recorded, and is lost"
+    return replace(end, message=f"{end.message}; {then}")
+
+
+def _how_to_go_on(request: TuneRequest, find_ledger: FindLedger) -> str | None:
+    """What continues a search that was stopped in between; None where it is not recorded."""
+    if not _is_recorded(request, find_ledger):
+        return None
+    return f"the search is recorded: the same command{' without --fresh' if request.fresh else ''} goes on with it"
 
 
 def _is_recorded(request: TuneRequest, find_ledger: FindLedger) -> bool:

@@ -9,13 +9,20 @@ import numpy as np
 
 from kernel_forge.cli.options import known_sampler
 from kernel_forge.cli.output import may_be_closed
+from kernel_forge.domain.errors import UsageError
 from kernel_forge.domain.recorded_space import RecordedSpace
 from kernel_forge.search import ReplayedSpace, Simulation
+from kernel_forge.views.words import printable
+
+MAX_SEED = 2**32 - 1
+"""The largest that every sampler takes (Optuna's seeds have 32 bits)."""
 
 
 def simulate_command(options: argparse.Namespace, read_recorded_space: Callable[[Path], RecordedSpace]) -> int:
     """Search a recorded space several times and say how near to its optimum; always 0."""
     known_sampler(options.sampler)
+    if options.seed + options.repeats - 1 > MAX_SEED:
+        raise UsageError(f"--seed {options.seed} with --repeats {options.repeats}: the last seed is above {MAX_SEED}")
     recorded = read_recorded_space(Path(options.space))
     replayed = ReplayedSpace(recorded)
     simulation = replayed.simulate(options.sampler, options.budget, options.repeats, options.seed)
@@ -54,7 +61,7 @@ def _report(
 
 
 def _text(report: dict[str, object]) -> str:
-    where = f"{report['kernel'] or 'kernel'} on {report['device'] or 'an unnamed device'}"
+    where = printable(f"{report['kernel'] or 'kernel'} on {report['device'] or 'an unnamed device'}")
     return (
         f"{where}, replayed: {report['configurations']:,} valid configurations "
         f"({report['failing_configurations']:,} fail), optimum {report['optimum_ms']:.4g} ms\n"

@@ -74,7 +74,7 @@ def tune_command(options: argparse.Namespace, find_ledger: FindLedger) -> int:
     rows = [_Row(*pair, list(pair[2].problems)) for pair in pairs]
     if len(chosen) == 1 and ends and not any(row.problems for row in rows):
         tune_report(ends[0], chosen[0][0][0])  # raises where it failed: there is nothing else to tell
-    files = Files([target for target, _, _ in pairs])
+    files = Files([target for target, _, _ in pairs], emulated=options.apply_emulated)
     for (pair, spec), end in zip(chosen, ends, strict=False):  # fewer ends after an interrupt
         _take(options, next(r for r in rows if r.target is pair[0]), spec, end, files)
     with may_be_closed():
@@ -159,6 +159,8 @@ def _check_outputs(options: argparse.Namespace, requests: Sequence[TuneRequest],
         if len(requests[0].cases) < 2:
             raise UsageError("--selector chooses between cases: name several with --case, or take --all-cases")
         _check_selector(Path(options.selector))
+    if options.apply_emulated and not options.apply:
+        raise UsageError("--apply-emulated goes with --apply: it lets that write what an emulation chose")
     if options.apply:
         for target, _, _ in pairs:
             for name in (str(target.path), *((target.sidecar[0],) if target.sidecar is not None else ())):

@@ -39,7 +39,7 @@ def read_recorded_space(path: Path) -> RecordedSpace:
             space = _from_t4(data)
         else:
             raise UsageError(f"{path}: neither a Kernel Tuner cache file (`cache`) nor T4 results (`results`)")
-    except (KeyError, TypeError, AttributeError, ValueError) as error:
+    except (LookupError, TypeError, AttributeError, ValueError, OverflowError) as error:
         raise UsageError(f"{path}: a record is not as the format has it ({type(error).__name__}: {error})") from None
     if not any(t.time is not None for t in space.trials):
         raise UsageError(f"{path}: no configuration has a time")
@@ -91,7 +91,7 @@ def _from_t4(data: Mapping[str, Any]) -> RecordedSpace:
             one = measured[result.get("objectives", ["time"])[0]]
             unit = str(one.get("unit") or "ms")
             if unit not in _MILLISECONDS:
-                raise ValueError(f"the objective is in {unit}, which is no unit of time")
+                raise ValueError(f"the objective is in {unit!r}, which is no unit of time")
             found = float(one["value"]) * _MILLISECONDS[unit]
         trial = _trial(tuple(_value(result["configuration"][name]) for name in names), found)
         if trial is not None:
@@ -131,6 +131,8 @@ def _sorted(values: Iterable[Value]) -> list[Value]:
 
 
 def _value(found: object) -> Value:
+    if isinstance(found, int | float) and not math.isfinite(found):  # an integer beyond every float raises
+        raise ValueError(f"a parameter has the value {found}")
     if isinstance(found, int | float | str):
         return found
     return json.dumps(found)  # a list or null as value: its text is as good a name

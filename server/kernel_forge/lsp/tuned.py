@@ -16,6 +16,7 @@ from kernel_forge.domain.text import TextEdit
 from kernel_forge.domain.tuning import KernelTuning, SearchProgress
 from kernel_forge.lsp.dependence import code_digest
 from kernel_forge.source import SourceFile, parse
+from kernel_forge.views.words import caveat
 
 if TYPE_CHECKING:  # pydantic is slow to import and nothing here needs it to start
     from kernel_forge.spec import SpecReading
@@ -151,8 +152,10 @@ def change_of(result: KernelTuning | Verdict, spec: KernelSpec, source: SourceFi
 
 
 def is_sure(tuning: KernelTuning) -> bool:
-    """Whether the best is verified, and faster than the default for sure."""
+    """Whether the best is verified, and faster than the default for sure; an emulation is sure of no time of a GPU."""
     ratio = tuning.winner.speedup
+    if caveat(tuning.basis) is not None:
+        return False
     faster = tuning.is_improved and ratio is not None and ratio.is_faster
     return faster and isinstance(tuning.verdict.outcome, Passed)
 

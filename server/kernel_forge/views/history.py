@@ -9,7 +9,7 @@ from typing import Any
 from kernel_forge.domain.measurement import FEWEST_FOR_INTERVAL
 from kernel_forge.domain.record import Audit, Entry, Json, Kind, Record
 from kernel_forge.views.timing import TOO_FEW, duration
-from kernel_forge.views.words import seconds_text
+from kernel_forge.views.words import printable, seconds_text
 
 _WORD = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
@@ -22,7 +22,7 @@ def entry_line(entry: Entry, of_run: Entry | None = None, end: Entry | None = No
     found = record if end is None else end.record
     rest = " ".join(f"{k}={v}" for k, v in (*record.sizes.items(), *found.configuration.items()))
     parts = [f"{entry.number:>4}", _minute(record.started), f"{record.kind.value:<8}", name, result(found), rest]
-    return _printable("  ".join(parts).rstrip())
+    return printable("  ".join(parts).rstrip())
 
 
 def result(record: Record) -> str:
@@ -125,7 +125,7 @@ def entry_lines(entry: Entry, place: str, end: Entry | None = None) -> list[str]
     if subject is not None and subject.spec:
         lines.append("  spec")
         lines.extend(f"    {line}" for line in subject.spec.splitlines())
-    return [_printable(line) for line in lines]
+    return [printable(line) for line in lines]
 
 
 def entry_json(entry: Entry) -> dict[str, Any]:
@@ -166,11 +166,6 @@ def _mark(record: Record) -> str:
 
 def _number(value: object) -> float | None:
     return float(value) if isinstance(value, int | float) else None
-
-
-def _printable(line: str) -> str:
-    """``line`` without what a terminal would act on; the ledger may have come with a project from anywhere."""
-    return "".join(c if c.isprintable() or c == "\t" else c.encode("unicode_escape").decode() for c in line)
 
 
 def _minute(moment: datetime) -> str:

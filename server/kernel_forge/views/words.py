@@ -27,6 +27,11 @@ def caveat(basis: str) -> str | None:
     return EMULATION if "emulat" in basis else None
 
 
+def printable(text: str) -> str:
+    """``text`` without what a terminal would act on, for what may have come from anywhere."""
+    return "".join(c if c.isprintable() or c == "\t" else c.encode("unicode_escape").decode() for c in text)
+
+
 def pairs(values: Mapping[str, int | float | bool]) -> str:
     """``BLOCK = 64, VECTOR = true``."""
     return ", ".join(f"{k} = {str(v).lower() if isinstance(v, bool) else v}" for k, v in values.items())

@@ -15,7 +15,7 @@ from kernel_forge.lsp.features.verification import UNTRUSTED, VERIFY_COMMAND
 from kernel_forge.lsp.server import KernelForgeServer
 from kernel_forge.lsp.tuned import is_sure
 from kernel_forge.source import Kernel
-from kernel_forge.views.words import pairs, problem
+from kernel_forge.views.words import caveat, pairs, problem
 
 VERIFY_KIND = "refactor.rewrite.kernelForge.verify"
 AUTOTUNE_KIND = "refactor.rewrite.kernelForge.autotune"
@@ -132,7 +132,8 @@ def _apply_best(server: KernelForgeServer, document: Document, kernel: Kernel) -
         reason = f"the best is not verified: {problem(tuning.verdict.outcome)}"
     return [
         lsp.CodeAction(
-            title=f"Apply best to {kernel.name}: {pairs(tuning.winner.configuration)}",
+            title=f"Apply best to {kernel.name}{'' if caveat(tuning.basis) is None else ' (emulated)'}: "
+            f"{pairs(tuning.winner.configuration)}",
             kind=APPLY_KIND,
             is_preferred=(reason is None and is_sure(tuning)) or None,
             edit=None if reason is not None else _edits(server, document, standing.change.edits),
