@@ -26,7 +26,7 @@ from kernel_forge.jobs.tune.local import LocalExecutor, suitable_width
 from kernel_forge.jobs.tune.opening import opening
 from kernel_forge.jobs.tune.record import SearchRecord, open_record
 from kernel_forge.jobs.tune.searching import Searching
-from kernel_forge.jobs.tune.space import facts_of, search_space
+from kernel_forge.jobs.tune.space import facts_of, ruled_out, search_space
 from kernel_forge.jobs.tune.workbench import Workbench
 from kernel_forge.jobs.wire import encode
 from kernel_forge.ports import Artifact, Device, Ledger
@@ -95,7 +95,7 @@ class KernelTuner:
         bench = self._bench(seed)
         refuse_nothing(bench, self.default, self.cases)
         space = search_space(self.spec, self.source, self.cases, self.fixed, bench.limits, self.info.name)
-        self.notes += _without_value(space)
+        self.notes += ruled_out(space)
         record = open_record(self.ledger, self.request, subject, platform, self.cases, self.fixed, seed)
         if record.seed != seed:
             bench = self._bench(record.seed)  # the inputs of the search that goes on
@@ -286,13 +286,6 @@ class KernelTuner:
             seconds=seconds,
             notes=tuple(self.notes),
         )
-
-
-def _without_value(space: SearchSpace) -> Sequence[str]:
-    return [
-        f"{note.constraint} has no value for {note.combinations} combinations ({note.reason}): they are ruled out"
-        for note in space.without_value
-    ]
 
 
 def _nothing_timed(searching: Searching) -> Unavailable:

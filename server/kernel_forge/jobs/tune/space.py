@@ -70,6 +70,14 @@ def facts_of(space: SearchSpace) -> SpaceFacts:
     return SpaceFacts(space.combinations, space.size, parameters)
 
 
+def ruled_out(space: SearchSpace) -> list[str]:
+    """What a space lacks because a constraint has no value there, a note for each such constraint."""
+    return [
+        f"{note.constraint} has no value for {note.combinations} combinations ({note.reason}): they are ruled out"
+        for note in space.without_value
+    ]
+
+
 def _at(expression: Expression, scope: Mapping[str, Number]) -> Expression:
     """``expression`` with the names in ``scope`` given their values: cases differ in them."""
     text = re.sub(

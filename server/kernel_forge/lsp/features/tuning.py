@@ -19,7 +19,7 @@ from kernel_forge.lsp.convert import unverifiable
 from kernel_forge.lsp.document import Document
 from kernel_forge.lsp.encoding import as_written
 from kernel_forge.lsp.features import reading
-from kernel_forge.lsp.features.verification import UNTRUSTED, strings
+from kernel_forge.lsp.features.verification import UNTRUSTED, opened, strings
 from kernel_forge.lsp.progress import ProgressBar
 from kernel_forge.lsp.server import KernelForgeServer
 from kernel_forge.lsp.tuned import Paused, TuningRun, tuned
@@ -41,9 +41,8 @@ def register(server: KernelForgeServer) -> None:
     @server.command(AUTOTUNE_COMMAND)
     async def autotune_command(ls: KernelForgeServer, *arguments: Any) -> None:
         uri, kernel = strings(arguments, "uri", "kernel")
-        document = ls.document(uri) if uri is not None else None
+        document = opened(ls, uri)
         if document is None:
-            ls.tell("Open the file in the editor first.", lsp.MessageType.Warning)
             return
         await autotune(ls, document, kernel)
 

@@ -33,9 +33,8 @@ def register(server: KernelForgeServer) -> None:
     @server.command(VERIFY_COMMAND)
     async def verify_command(ls: KernelForgeServer, *arguments: Any) -> None:
         uri, kernel = strings(arguments, "uri", "kernel")
-        document = ls.document(uri) if uri is not None else None
+        document = opened(ls, uri)
         if document is None:
-            ls.tell("Open the file in the editor first.", lsp.MessageType.Warning)
             return
         await verify(ls, document, kernel, asked=True)
 
@@ -51,6 +50,14 @@ def register(server: KernelForgeServer) -> None:
         stop = ls.on_cancel.get(params.token)
         if stop is not None:
             await stop()
+
+
+def opened(server: KernelForgeServer, uri: str | None) -> Document | None:
+    """The document that a command is about; where it is not open, the person is told."""
+    document = server.document(uri) if uri is not None else None
+    if document is None:
+        server.tell("Open the file in the editor first.", lsp.MessageType.Warning)
+    return document
 
 
 def strings(arguments: Sequence[object], *names: str) -> list[str | None]:
