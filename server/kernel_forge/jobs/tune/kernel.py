@@ -90,9 +90,9 @@ class KernelTuner:
             return self._verdict(unusable, self.default, seed)
         if self.options.note is not None:
             self.notes.append(self.options.note)
-        if self.is_emulated and not self.request.cases:
-            self._emulate_smaller(seed)
         bench = self._bench(seed)
+        if self.is_emulated and not self.request.cases:
+            self._emulate_smaller(bench)
         refuse_nothing(bench, self.default, self.cases)
         space = search_space(self.spec, self.source, self.cases, self.fixed, bench.limits, self.info.name)
         self.notes += ruled_out(space)
@@ -116,8 +116,8 @@ class KernelTuner:
         gate = Gate(self.spec, self.device, seed=seed, deadline=time.monotonic() + self.request.wall_limit)
         return Workbench(self.spec, self.source, self.device, self.options, limits_of(self.info), gate)
 
-    def _emulate_smaller(self, seed: int) -> None:
-        smaller = affordable_case(self._bench(seed), self.default)
+    def _emulate_smaller(self, bench: Workbench) -> None:
+        smaller = affordable_case(bench, self.default)
         if smaller is not None and dict(smaller) != dict(self.cases[0]):
             self.notes.append(f"tuned at {in_words(smaller)}: the first case takes too long to emulate")
             self.cases = (dict(smaller),)
