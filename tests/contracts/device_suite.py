@@ -23,7 +23,7 @@ from kernel_forge.domain.launch import (
     Watch,
     poison,
 )
-from kernel_forge.domain.measurement import EARLY_SAMPLES, Measurement, Timed, TimingPlan, Timings
+from kernel_forge.domain.measurement import EARLY_SAMPLES, Measurement, Timed, TimingPlan, Timings, sampled
 from kernel_forge.domain.outcome import (
     BarrierDivergence,
     CompileFailed,
@@ -310,6 +310,41 @@ class DeviceSuite:
         assert (fast.early, slow.early) == (False, True)
         assert slow.samples <= EARLY_SAMPLES and slow.seconds > limit
         assert fast.samples >= 6 and fast.seconds < limit
+
+    def test_a_sample_of_what_the_first_execution_left(self, device: Device) -> None:
+        """The second trial writes nothing, and must not be taken for one that wrote what the first did."""
+        text = (
+            "__global__ void k(const float* x, float* y, float* z, int n, int writes) {\n"
+            "  int i = blockIdx.x * blockDim.x + threadIdx.x;\n"
+            "  if (writes && i < n) { y[i] = 2.0f * x[i]; z[i] += x[i]; } }\n"
+        )
+        made = compiled(device, text)
+        n, most = 3000, 700
+        x, z = np.arange(n, dtype=np.float32), np.ones(n, np.float32)
+        for array in (x, z):
+            array.setflags(write=False)
+
+        def trial(writes: int) -> Trial:
+            args = (ref("x"), ref("y"), ref("z"), Scalar(I32, n), Scalar(I32, writes))
+            launches = (Launch("k", args, (24, 1, 1), (128, 1, 1)),)
+            buffers = (
+                Buffer("x", F32, x.nbytes, x, writable=False),
+                Buffer("y", F32, x.nbytes),
+                Buffer("z", F32, z.nbytes, z),
+            )
+            return Trial(made, RunRequest(buffers, launches, time_limit=5.0))
+
+        plan = TimingPlan(budget=0.5, interval=0.5, min_samples=3, outputs=False, sample=most)
+        timings = device.time([trial(1), trial(0)], plan)
+        assert isinstance(timings, Timings), timings
+        wrote, idle = timings.results
+        assert isinstance(wrote, Timed) and isinstance(idle, Timed), timings
+        chosen = sampled(n, most)
+        assert np.array_equal(wrote.contents["y"], 2.0 * x[chosen])
+        assert np.array_equal(wrote.contents["z"], 1.0 + x[chosen])
+        assert not (idle.contents["y"] == 2.0 * x[chosen]).any()
+        assert np.array_equal(idle.contents["z"], z[chosen])
+        assert len(wrote.contents["y"]) <= most
 
     def test_energy_or_the_reason_why_there_is_none(self, device: Device) -> None:
         y = np.zeros(1 << 12, np.float32)

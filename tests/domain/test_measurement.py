@@ -1,11 +1,13 @@
 """Confidence intervals of medians: ranks from tables of the binomial distribution."""
 
+import math
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kernel_forge.domain.measurement import is_narrow, median_interval
+from kernel_forge.domain.measurement import is_narrow, median_interval, sampled
 
 
 @pytest.mark.parametrize(
@@ -48,3 +50,17 @@ def test_it_holds_the_median_in_95_of_100() -> None:
 def test_narrow_goes_by_the_median() -> None:
     assert is_narrow([1.0, 1.0, 1.001, 1.0, 1.0, 1.0, 1.0], 0.01)
     assert not is_narrow([1.0, 1.1, 0.9, 1.0, 1.2, 0.8, 1.0], 0.01)
+
+
+@given(st.integers(1, 10**9), st.integers(1, 10**6))
+def test_a_sample_has_the_last_element_and_meets_every_column(count: int, most: int) -> None:
+    """Places k steps apart meet every column of every shape of that size where k and the size share no divisor."""
+    places = range(count)[sampled(count, most)]
+    assert 1 <= len(places) <= most
+    assert places[-1] == count - 1
+    assert math.gcd(places.step, count) == 1
+
+
+def test_a_sample_of_nothing_is_empty_and_of_little_is_everything() -> None:
+    assert [*range(0)[sampled(0, 10)]] == []
+    assert [*range(7)[sampled(7, 7)]] == [*range(7)]

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from kernel_forge.domain.dtypes import DType
 from kernel_forge.domain.launch import poison
 from kernel_forge.domain.outcome import MismatchKind
+from kernel_forge.verify import comparison
 from kernel_forge.verify.comparison import Comparison, compare, first_difference, same_bits
 
 F32 = DType.FLOAT32
@@ -46,6 +47,36 @@ def test_an_infinite_tolerance_excludes_an_element() -> None:
     result = compare("y", F32, a, np.array([2.0, 1.0]), np.array([math.inf, 0.0]), poison_seed=None)
     assert result.mismatch is None
     assert result.worst == 0.0
+
+
+_ODD = st.sampled_from([0.0, -0.0, 1.0, 2.0, math.nan, math.inf, -math.inf, 1e-45, 3e38, 1e39])
+
+
+@given(st.data(), st.sampled_from([DType.FLOAT32, DType.FLOAT16, DType.FLOAT64, DType.INT32, DType.BOOL]))
+def test_the_quick_look_says_what_looking_at_each_element_says(data: st.DataObject, dtype: DType) -> None:
+    count = data.draw(st.integers(1, 5))
+    numbers = st.integers(-3, 3).map(float) | (_ODD if dtype.is_float else st.just(0.0))
+    rows = [np.array(data.draw(st.lists(numbers, min_size=count, max_size=count))) for _ in range(2)]
+    allowed = st.sampled_from([0.0, 1.0, 0.5, math.inf, 1e30])
+    tolerance = np.array(data.draw(st.lists(allowed, min_size=count, max_size=count)))
+    with np.errstate(all="ignore"):
+        got = rows[0].astype(dtype.numpy)
+    want = rows[1] if dtype.is_float else rows[1].astype(np.int64)
+    seed = data.draw(st.sampled_from([None, 1]))
+    quick = compare("y", dtype, got, want, tolerance, poison_seed=seed)
+    whole = comparison._compare_each("y", dtype, got, want, tolerance, poison_seed=seed, overflow=None)
+    assert repr(quick) == repr(whole)
+
+
+def test_a_large_output_is_looked_at_to_its_end() -> None:
+    """One element of the last block, and one at its very end."""
+    want = np.arange(100_000, dtype=np.float64)
+    for place in (99_000, 99_999):
+        got = want.astype(np.float32)
+        got[place] += 1
+        found = compare("y", F32, got, want, np.full(want.shape, 0.5), poison_seed=None)
+        assert found.mismatch is not None
+        assert (found.mismatch.index, found.mismatch.count) == ((place,), 1)
 
 
 def test_integers_beyond_2_to_the_53_are_told_apart() -> None:

@@ -23,6 +23,8 @@ class ArtifactCache:
     def __init__(self, root: Path, size_limit: int = SIZE_LIMIT) -> None:
         self.root = root
         self.size_limit = size_limit
+        self._lock = threading.Lock()
+        self._room = 0  # bytes that may be added before all entries are counted again
 
     def find(self, key: str) -> Path | None:
         """The entry's folder, marked as just used. What is damaged (by a full disk, say) is removed instead."""
@@ -63,6 +65,10 @@ class ArtifactCache:
         return folder
 
     def _evict(self, keep: Path) -> None:
+        with contextlib.suppress(OSError), self._lock:
+            self._room -= sum(f.stat().st_size for f in keep.iterdir())
+            if self._room > 0:
+                return
         entries = []
         for folder in self.root.iterdir():
             try:
@@ -71,6 +77,7 @@ class ArtifactCache:
             except OSError:
                 continue
         total = sum(size for _, size, _ in entries)
+        self._room = (self.size_limit - total) // 2  # half of it: other processes add to the same cache
         for _, size, folder in sorted(entries):
             if total <= self.size_limit:
                 return

@@ -33,6 +33,8 @@ class TimingPlan:
         min_samples: samples per trial at least, however narrow the interval, where the budget is enough for them.
         cold: data come from memory: the caches hold nothing of the buffers when a launch begins.
         outputs: give back what the timed launches left in the writable buffers.
+        sample: where ``outputs`` are not wanted, give back so many elements of each writable buffer at most, those of
+            :func:`sampled`, as the first execution left them; 0 for none.
         hopeless: seconds per execution: a trial that is slower than this at its first executions is given up with
             :data:`EARLY_SAMPLES` samples at most and no warm-up.
         energy: measure what an execution takes of energy too, where the device can; takes about a second more per
@@ -46,6 +48,7 @@ class TimingPlan:
     outputs: bool = True
     hopeless: float | None = None
     energy: bool = False
+    sample: int = 0
 
     @property
     def is_brief(self) -> bool:
@@ -92,7 +95,8 @@ class Timed:
     Attributes:
         measurement: its time.
         contents: what the last execution left in the writable buffers, as flat arrays: of one execution, begun from
-            the buffers as given. Empty where the plan does not ask for outputs.
+            the buffers as given. Where the plan asks for a sample, that of the first execution; empty where it asks for
+            neither.
         joules: of one execution, the whole board's; None where it was not or could not be measured.
     """
 
@@ -136,6 +140,18 @@ class Peaks:
     copy_bytes_per_second: float
     operations_per_second: Mapping[str, float]
     basis: str
+
+
+def sampled(count: int, most: int) -> slice:
+    """Which of ``count`` elements are looked at where ``most`` can be: every k-th, up to the last one.
+
+    k has no divisor in common with ``count``: in an array of any shape the places then fall on every row and column
+    alike, and no tile of a regular size hides between them.
+    """
+    step = max(1, -(-count // most))
+    while math.gcd(step, count) > 1:
+        step += 1
+    return slice((count - 1) % step if count else 0, None, step)
 
 
 def median_interval(samples: Sequence[float]) -> tuple[float, float]:

@@ -1,11 +1,14 @@
 """Ask and tell over an Optuna study, which is what records trials: in memory, or in a storage that others share."""
 
+import contextlib
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import optuna
+import threadpoolctl
 from optuna.distributions import BaseDistribution, CategoricalDistribution
 from optuna.samplers import BaseSampler
 from optuna.study import Study
@@ -66,7 +69,8 @@ class Search:
         self._read_study()
         index = next((i for i in self._first if i not in self._history), None)
         if index is None:
-            index = self._sampler.propose(self._history)
+            with _one_thread():
+                index = self._sampler.propose(self._history)
         if index is None:
             return None
         configuration = self.space.configuration(index)
@@ -133,6 +137,18 @@ class Search:
         while self._finished in self._told:
             self._told.remove(self._finished)
             self._finished += 1
+
+
+@cache
+def _libraries() -> threadpoolctl.ThreadpoolController:
+    return threadpoolctl.ThreadpoolController()
+
+
+def _one_thread() -> contextlib.AbstractContextManager[object]:
+    """Linear algebra of some hundred rows gains nothing from threads, and waits for all of them where compilers hold
+    the CPUs."""
+    limited: contextlib.AbstractContextManager[object] = _libraries().limit(limits=1, user_api="blas")
+    return limited
 
 
 def _value(trial: FrozenTrial) -> float | None:

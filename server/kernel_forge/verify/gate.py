@@ -6,26 +6,28 @@ being timed, and compares what timed launches left.
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from kernel_forge.domain.launch import RunRequest
+from kernel_forge.domain.measurement import sampled
 from kernel_forge.domain.outcome import Outcome, Ran, RunFailure, Unavailable
 from kernel_forge.domain.spec import BufferArg, KernelSpec
 from kernel_forge.ports import Artifact, Device
 from kernel_forge.spec import BoundCase
 from kernel_forge.verify.agreement import against_reference
+from kernel_forge.verify.comparison import describe
 from kernel_forge.verify.expectation import Expectations, Expected
 from kernel_forge.verify.failure import Tally
 from kernel_forge.verify.inputs import Array, InputsFailed
 from kernel_forge.verify.limits import OutOfTime, ReferenceFailed, limits
 from kernel_forge.verify.references import Evaluator
 from kernel_forge.verify.runs import Finished, Options, request_of, run
-from kernel_forge.verify.tolerance import Allowed, exactly, where_finite
+from kernel_forge.verify.tolerance import Allowed, exactly, fixed, where_finite
 
 KIND = "centred"
-A_MOMENT = 0.1
+A_MOMENT = 0.02
 """Seconds of one evaluation of a reference, beyond which its tolerance is not derived where that is to be quick."""
 ROUGH, SAFETY = 1e-3, 16.0
 Key = tuple[object, ...]
@@ -55,6 +57,7 @@ class Gate:
         self._inputs: dict[Key, Mapping[str, Array]] = {}
         self._expected: dict[Key, Expected | Unavailable] = {}
         self._rough: dict[Key, Rough] = {}
+        self._evaluated: dict[Key, _Evaluation | Unavailable] = {}
         self._frozen: dict[int, tuple[Array, Array]] = {}
 
     def inputs(self, bound: BoundCase) -> Mapping[str, Array] | Unavailable:
@@ -98,33 +101,66 @@ class Gate:
             self._rough[key] = self._quickly(bound, compiled, time_limit)
         return self._rough[key]
 
-    def known(self, bound: BoundCase) -> Expected | None:
-        """What :meth:`expected` or :meth:`quickly` has found for such a case before; None where nothing. Any thread."""
-        key = self._key(bound)
-        found = self._expected.get(key) or (self._rough[key].expected if key in self._rough else None)
-        return found if isinstance(found, Expected) else None
+    def glance(
+        self, bound: BoundCase, most: int, compiled: Callable[[], Artifact | Outcome], time_limit: float
+    ) -> Expected | Unavailable:
+        """As :meth:`quickly`, of a sample of each output: flat arrays of up to ``most`` elements, without the inputs.
+
+        Not cheaper than one evaluation of the reference, but than a tolerance for all of its elements.
+        """
+        found = self._evaluate(bound)
+        if isinstance(found, Unavailable):
+            return found
+        if found.lacks_outputs or found.seconds < A_MOMENT:
+            whole = self.quickly(bound, compiled, time_limit).expected
+            if isinstance(whole, Unavailable):
+                return whole
+            reference = {name: _sample(value, most) for name, value in whole.reference.items()}
+            tolerance = {
+                name: Allowed(*(_sample(np.broadcast_to(a, bound.shapes[name]), most) for a in (t.error, t.overflow)))
+                for name, t in whole.tolerance.items()
+            }
+            return Expected(reference, tolerance, {})
+        reference = {name: _sample(value, most) for name, value in found.reference.items()}
+        return Expected(reference, self._roughly(reference, troubled=found.is_troubled), {})
 
     def _quickly(self, bound: BoundCase, compiled: Callable[[], Artifact | Outcome], time_limit: float) -> Rough:
-        inputs = self.inputs(bound)
-        if isinstance(inputs, Unavailable):
-            return Rough(inputs)
+        found = self._evaluate(bound)
+        if isinstance(found, Unavailable):
+            return Rough(found)
+        if found.lacks_outputs or found.seconds < A_MOMENT:
+            return Rough(self.expected(bound, compiled, time_limit))
+        tolerance = self._roughly(found.reference, troubled=found.is_troubled)
+        return Rough(Expected(found.reference, tolerance, found.inputs), is_rough=True)
+
+    def _evaluate(self, bound: BoundCase) -> "_Evaluation | Unavailable":
+        key = self._key(bound)
+        if key not in self._evaluated:
+            inputs = self.inputs(bound)
+            self._evaluated[key] = inputs if isinstance(inputs, Unavailable) else self._evaluation(bound, inputs)
+        return self._evaluated[key]
+
+    def _evaluation(self, bound: BoundCase, inputs: Mapping[str, Array]) -> "_Evaluation | Unavailable":
         started = time.monotonic()
         try:
             reference = self.evaluator.evaluate(bound, inputs)
         except ReferenceFailed as error:
-            return Rough(Unavailable(str(error), error.location, of_spec=True))
-        of_kernels = {a.name for a in self.spec.outputs} - reference.keys()
-        if of_kernels or time.monotonic() - started < A_MOMENT:
-            return Rough(self.expected(bound, compiled, time_limit))
-        tolerance = {name: self._roughly(name, value) for name, value in reference.items()}
-        return Rough(Expected(reference, tolerance, inputs), is_rough=True)
+            return Unavailable(str(error), error.location, of_spec=True)
+        seconds = time.monotonic() - started
+        lacks_outputs = bool({a.name for a in self.spec.outputs} - reference.keys())
+        return _Evaluation(inputs, reference, seconds, lacks_outputs, self.evaluator.troubles.seen)
 
-    def _roughly(self, name: str, reference: Array) -> Allowed:
+    def _roughly(self, reference: Mapping[str, Array], *, troubled: bool) -> dict[str, Allowed]:
+        return {name: self._rough_tolerance(name, value, troubled=troubled) for name, value in reference.items()}
+
+    def _rough_tolerance(self, name: str, reference: Array, *, troubled: bool) -> Allowed:
         if reference.dtype.kind != "f":
             return exactly(np.zeros(reference.shape))
+        if self.spec.tolerance is not None:
+            return fixed(self.spec.tolerance, reference, troubled=troubled)
         known = [e for e in self._expected.values() if isinstance(e, Expected)]
         share = max([ROUGH, *(SAFETY * _share(e, name) for e in known)])
-        return exactly(where_finite(reference, share * _size(reference), troubled=self.evaluator.troubles.seen))
+        return exactly(where_finite(reference, share * _size(reference), troubled=troubled))
 
     def request(self, bound: BoundCase, inputs: Mapping[str, Array], time_limit: float) -> RunRequest:
         """The launches of a case on ``inputs``, as arrays that cannot change: a device may keep those."""
@@ -150,9 +186,40 @@ class Gate:
         found = against_reference(self.spec, expected, outputs, self._poison, Tally())
         return None if found is None else found[0]
 
+    def wrong_in_sample(
+        self, bound: BoundCase, expected: Expected, contents: Mapping[str, Array], most: int
+    ) -> Outcome | None:
+        """What is wrong with a sample of the outputs, ``expected`` being from :meth:`glance`; None where right."""
+        outputs = {a.name: contents[a.name] for a in self.spec.outputs}
+        found = against_reference(self.spec, expected, outputs, self._poison, Tally())
+        if found is None:
+            return None
+        mismatch = found[0]
+        count = bound.count(mismatch.output)
+        places = range(count)[sampled(count, most)]
+        place = np.unravel_index(places[mismatch.index[0]], bound.shapes[mismatch.output])
+        moved = replace(mismatch, index=tuple(int(i) for i in place))
+        looked = f"; {len(places)} of its {count} elements were looked at" if len(places) < count else ""
+        return replace(moved, message=describe(moved) + looked)
+
     def _key(self, bound: BoundCase) -> Key:
         shapes = (bound.shapes[a.name] for a in self.spec.args if isinstance(a, BufferArg))
         return (*sorted(bound.sizes.items()), *sorted(bound.scalars.items()), *shapes)
+
+
+@dataclass(frozen=True, slots=True)
+class _Evaluation:
+    """A reference at one case, and how long it took."""
+
+    inputs: Mapping[str, Array]
+    reference: dict[str, Array]
+    seconds: float
+    lacks_outputs: bool
+    is_troubled: bool
+
+
+def _sample(array: Array, most: int) -> Array:
+    return array.reshape(-1)[sampled(array.size, most)]
 
 
 def _size(reference: Array) -> Array:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from kernel_forge.domain.launch import CompileRequest, RunRequest
-from kernel_forge.domain.measurement import Measurement, Peaks, Timed, TimingPlan, Timings
+from kernel_forge.domain.measurement import Measurement, Peaks, Timed, TimingPlan, Timings, sampled
 from kernel_forge.domain.outcome import CompileFailed, CompilerMessage, Outcome, Ran, RunOutcome, Unavailable
 from kernel_forge.domain.tuning import Budget, KernelTuning
 from kernel_forge.jobs.requests import TuneRequest
@@ -50,9 +50,13 @@ def nothing_wrong(_values: Values, _n: int) -> bool:
 
 
 class PlayedDevice(FakeDevice):
-    """``seconds(values, n)`` is the time of a configuration, or what it does instead; ``wrong`` whether a run of
-    it spoils its result, ``wrong_timed`` whether a timed one does, ``finals`` what it does where outputs are asked for,
-    in place of taking time. Each time is of so many ``samples`` and has an interval of ``spread`` about it."""
+    """Times and results as a test says.
+
+    ``seconds(values, n)`` is the time of a configuration, or what it does instead; ``wrong`` whether a run of it spoils
+    its result, ``wrong_timed`` whether a timed one does, ``wrong_finals`` whether one does of which all outputs are
+    asked for, ``finals`` what that does in place of taking time. Each time is of so many ``samples`` and has an
+    interval of ``spread`` about it.
+    """
 
     def __init__(
         self,
@@ -60,13 +64,15 @@ class PlayedDevice(FakeDevice):
         *,
         wrong: Callable[[Values, int], bool] = nothing_wrong,
         wrong_timed: Callable[[Values, int], bool] = nothing_wrong,
+        wrong_finals: Callable[[Values, int], bool] = nothing_wrong,
         refused: Callable[[Values], bool] = lambda _: False,
         spread: float = 0.001,
         samples: int = 20,
         finals: Callable[[Values], Outcome | None] = lambda _: None,
     ) -> None:
         super().__init__(lambda *_: None)
-        self.times, self.wrong, self.wrong_timed, self.refused = seconds, wrong, wrong_timed, refused
+        self.times, self.wrong, self.refused = seconds, wrong, refused
+        self.wrong_timed, self.wrong_finals = wrong_timed, wrong_finals
         self.spread, self.samples, self.finals = spread, samples, finals
         self.timed: list[dict[str, int]] = []
         self.plans: list[TimingPlan] = []
@@ -87,6 +93,7 @@ class PlayedDevice(FakeDevice):
         y = (2 * x).astype(np.float32)
         if wrong(json.loads(artifact.handle), len(y)) and len(y):
             y[0] += 1
+            y[-1] += 1
         return Ran({"y": y}, seconds=1e-3)
 
     def time(self, trials: Sequence[Trial], plan: TimingPlan) -> Timings | Unavailable:
@@ -104,8 +111,11 @@ class PlayedDevice(FakeDevice):
             made = Measurement(
                 seconds, low, high, self.samples, 1, "events", False, "played", early=plan.is_hopeless(seconds)
             )
-            contents = self._ran(trial.artifact, trial.request, self.wrong_timed).contents
-            results.append(Timed(made, contents if plan.outputs else {}))
+            is_wrong = self.wrong_timed(values, n) or (plan.outputs and self.wrong_finals(values, n))
+            contents = self._ran(trial.artifact, trial.request, lambda *_, spoils=is_wrong: spoils).contents
+            if not plan.outputs:
+                contents = {n: a[sampled(len(a), plan.sample)] for n, a in contents.items() if plan.sample}
+            results.append(Timed(made, contents))
         return Timings(tuple(results), 1.0)
 
     def peaks(self) -> Peaks | Unavailable:

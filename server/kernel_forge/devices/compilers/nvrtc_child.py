@@ -13,7 +13,7 @@ import re
 import sys
 from pathlib import Path
 
-from kernel_forge.processes import end_with_parent
+from kernel_forge.processes import end_with_parent, give_way
 
 # Host headers have no meaning for device code; NVRTC cannot find them and would stop at the first.
 _HOST_HEADERS = (
@@ -74,6 +74,7 @@ _LIBRARY_USER = re.compile(r"#\s*include\s*[<\"](cooperative_groups|cuda/|cub/|t
 def main() -> None:
     """Read the job, compile, answer."""
     end_with_parent()
+    give_way()
     job = json.load(sys.stdin)
     if os.getppid() != job["parent"]:
         sys.exit(1)

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import IO, Any
 
-VERSION = 7
+VERSION = 8
 BEAT_SECONDS = 1.0
 SILENCE_LIMIT = 15.0
 _PREFIX = struct.Struct(">2sIQ")

@@ -267,6 +267,7 @@ def encode_plan(plan: TimingPlan) -> dict[str, Any]:
         "outputs": plan.outputs,
         "hopeless": plan.hopeless,
         "energy": plan.energy,
+        "sample": plan.sample,
     }
 
 
@@ -280,4 +281,5 @@ def decode_plan(header: Mapping[str, Any]) -> TimingPlan:
         bool(header["outputs"]),
         None if header["hopeless"] is None else float(header["hopeless"]),
         bool(header["energy"]),
+        int(header["sample"]),
     )

@@ -13,6 +13,7 @@ from kernel_forge.domain.measurement import (
     Timings,
     is_narrow,
     median_interval,
+    sampled,
 )
 from kernel_forge.domain.outcome import Ran, RunFailure, RunOutcome
 from kernel_forge.ports import Artifact, Trial
@@ -43,13 +44,16 @@ def time_on_cpu(
         if done or time.monotonic() > deadline:
             break
     made = enumerate(zip(last, samples, strict=True))
-    results = tuple(_result(o, s, n in early) for n, (o, s) in made if o is not None)
+    results = tuple(_result(o, s, plan, early=n in early) for n, (o, s) in made if o is not None)
     return Timings(results, None, NO_ENERGY if plan.energy else None)
 
 
-def _result(outcome: RunOutcome, samples: list[float], early: bool) -> Timed | RunFailure:
+def _result(outcome: RunOutcome, samples: list[float], plan: TimingPlan, *, early: bool) -> Timed | RunFailure:
     if not isinstance(outcome, Ran):
         return outcome
     low, high = median_interval(samples)
     median = statistics.median(samples)
-    return Timed(Measurement(median, low, high, len(samples), 1, "process", None, BASIS, early), outcome.contents)
+    contents = outcome.contents if plan.outputs else {}
+    if plan.sample and not plan.outputs:
+        contents = {name: array[sampled(len(array), plan.sample)] for name, array in outcome.contents.items()}
+    return Timed(Measurement(median, low, high, len(samples), 1, "process", None, BASIS, early), contents)

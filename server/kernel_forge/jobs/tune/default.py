@@ -1,6 +1,7 @@
 """The default configuration: what speed is compared with, and what must be right before anything is searched."""
 
 from collections.abc import Sequence
+from concurrent.futures import Future
 from functools import partial
 
 from kernel_forge.domain.errors import UsageError
@@ -14,6 +15,7 @@ from kernel_forge.jobs.tune.workbench import REFERENCE_LIMIT, Workbench
 from kernel_forge.ports import Artifact, Trial
 from kernel_forge.search import SearchSpace
 from kernel_forge.spec import is_legal
+from kernel_forge.verify.expectation import Expected
 
 GATE_LIMIT = 10.0
 _ONCE = TimingPlan(budget=0.1, interval=1.0, min_samples=1, outputs=False)
@@ -73,9 +75,24 @@ def is_answering(bench: Workbench, default: Configuration, sizes: Sizes) -> bool
     return not isinstance(timings, Unavailable) and not isinstance(timings.results[0], Unavailable)
 
 
-def look_at_cases(bench: Workbench, default: Configuration, cases: Sequence[Sizes]) -> None:
-    """Have what the tuned cases must give, where that is quick enough: each new best is compared with it."""
-    for sizes in cases:
-        bound = bench.bind(sizes, default)
-        if not isinstance(bound, Finding) and bench.compared_bytes(bound) <= COMPARED_BYTES:
-            bench.gate.quickly(bound, partial(bench.compile, bound), REFERENCE_LIMIT)
+def look_at_cases(
+    bench: Workbench,
+    default: Configuration,
+    cases: Sequence[Sizes],
+    most: int,
+    looks: "Sequence[Future[Expected | None]]",
+) -> None:
+    """Find what a sample of each output must be at the tuned cases, up to ``most`` elements of it; None where that
+    cannot be told. In the main thread: it runs Python of the user's, for seconds where the cases are large.
+    """
+    try:
+        for sizes, look in zip(cases, looks, strict=True):
+            bound = bench.bind(sizes, default)
+            if isinstance(bound, Finding) or bench.compared_bytes(bound) > COMPARED_BYTES:
+                look.set_result(None)
+                continue
+            found = bench.gate.glance(bound, most, partial(bench.compile, bound), REFERENCE_LIMIT)
+            look.set_result(found if isinstance(found, Expected) else None)
+    finally:
+        for look in looks:
+            look.cancel()  # those that are not done, where one has failed: nobody waits for them in vain

@@ -3,6 +3,7 @@
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -33,9 +34,10 @@ from kernel_forge.ports import Artifact, Device, Ledger
 from kernel_forge.search import SAMPLERS, Search, SearchSpace
 from kernel_forge.source import SourceFile
 from kernel_forge.verify import verify
+from kernel_forge.verify.expectation import Expected
 from kernel_forge.verify.gate import Gate
 
-TRIAL_PLAN = TimingPlan(budget=0.25, interval=0.02, min_samples=6, outputs=False)
+TRIAL_PLAN = TimingPlan(budget=0.25, interval=0.02, min_samples=6, outputs=False, sample=1 << 16)
 FINAL_PLAN = TimingPlan(budget=2.0, interval=0.005, min_samples=15)
 EMULATED_PLAN = TimingPlan(budget=0.3, interval=0.05, min_samples=6)
 MOST_FAILED = 15
@@ -203,9 +205,11 @@ class KernelTuner:
         first = opening(bench, space, self.ledger, self.cases[0], self.default, gate, record.seed)
         group = 1 if self.is_emulated else GROUP
         width = suitable_width(group, learns=sampler.learns)
-        look_at_cases(bench, self.default, self.cases)
+        looks: list[Future[Expected | None]] = [Future() for _ in self.cases]
         is_there = partial(is_answering, bench, self.default, self.cases[0])
-        executor = LocalExecutor(bench, self.cases, gate, TRIAL_PLAN, group=group, width=width, is_there=is_there)
+        executor = LocalExecutor(
+            bench, self.cases, gate, TRIAL_PLAN, group=group, width=width, looks=looks, is_there=is_there
+        )
         searching = Searching(
             self.spec.kernel,
             Search(space, sampler, first=[configuration for configuration, _ in first]),
@@ -216,6 +220,8 @@ class KernelTuner:
             baseline,
             self.is_finishing,
             first,
+            # While the first trials are compiled and timed: it can take seconds.
+            meanwhile=partial(look_at_cases, bench, self.default, self.cases, TRIAL_PLAN.sample, looks),
         )
         try:
             return searching, searching.run()

@@ -2,11 +2,14 @@
 
 import math
 import os
+import sys
 import threading
 from collections import deque
-from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
+
+import numpy as np
 
 from kernel_forge.domain.finding import Finding
 from kernel_forge.domain.launch import RunRequest
@@ -28,8 +31,13 @@ is hopeless at one may be the best at another."""
 SLOWEST = 50.0
 """One execution may take this many times the best's, within the two limits below (seconds)."""
 SHORTEST_LIMIT, LONGEST_LIMIT = 2.0, 30.0
+SWITCH_SECONDS = 0.0005
+"""A thread that waits for the interpreter's lock asks for it so often. Python's own 5 ms, at every step of a trial,
+would be more than the trial takes."""
 MOST_LOST = 8
 """So many trials in a row without an answer, and the device counts as gone."""
+
+Contents = Mapping[str, np.ndarray[tuple[int, ...], np.dtype[np.generic]]]
 
 
 @dataclass
@@ -54,7 +62,9 @@ class LocalExecutor:
 
     ``gate`` is the case at which every configuration must be right before it is timed at ``cases``; None where there is
     none small enough. Trials are timed in groups of up to ``group``, against each other. ``width`` of them are under
-    way at a time, of which each CPU compiles one. ``is_there`` is asked when many trials in a row had no answer:
+    way at a time, of which each CPU compiles one. ``looks`` are what a sample of the outputs must be at each of
+    ``cases``, or None, as soon as that is known: what a timed launch left is compared with it (where they are
+    cancelled, or none are given, with nothing). ``is_there`` is asked when many trials in a row had no answer:
     it tells whether the device still answers anything, so that it was these configurations that it cannot do.
     """
 
@@ -67,6 +77,7 @@ class LocalExecutor:
         *,
         group: int,
         width: int,
+        looks: "Sequence[Future[Expected | None]]" = (),
         is_there: Callable[[], bool] = lambda: False,
     ) -> None:
         self._bench = bench
@@ -75,7 +86,11 @@ class LocalExecutor:
         self._plan = plan
         self._group = group
         self.width = width
+        self._looks = looks
         self._compilers = ThreadPoolExecutor(min(len(os.sched_getaffinity(0)), width), "compile")
+        self._judges = ThreadPoolExecutor(1, "compare")
+        self._switch_interval = sys.getswitchinterval()
+        sys.setswitchinterval(min(SWITCH_SECONDS, self._switch_interval))
         self._is_there = is_there
         self._waiting: deque[_Order] = deque()
         self._changed = threading.Condition()
@@ -103,7 +118,11 @@ class LocalExecutor:
             self._closed = True
             self._changed.notify_all()
         self._compilers.shutdown(wait=False, cancel_futures=True)
+        for look in self._looks:
+            look.cancel()
         self._thread.join()
+        self._judges.shutdown()
+        sys.setswitchinterval(self._switch_interval)
 
     def _order(self, configuration: Configuration, result: "Future[TunedTrial]") -> _Order | Outcome:
         """What the trial needs; Python of the user's is run here, in the caller's thread."""
@@ -185,6 +204,7 @@ class LocalExecutor:
 
     def _time(self, ready: list[tuple[_Order, Artifact]]) -> None:
         seconds: list[list[float]] = [[] for _ in ready]
+        seen: list[list[Contents]] = [[] for _ in ready]
         early = [False for _ in ready]
         failures: dict[int, Outcome] = {}
         for case in range(len(self._cases)):
@@ -201,33 +221,44 @@ class LocalExecutor:
             for k, result in zip(alive, timings.results, strict=True):
                 if isinstance(result, Timed):
                     seconds[k].append(result.measurement.seconds)
+                    seen[k].append(result.contents)
                     early[k] = early[k] or result.measurement.early
-                    wrong = self._incumbent(case, ready[k][0], ready[k][1], result.measurement.seconds)
-                    if wrong is not None:
-                        failures[k] = wrong
                 else:
                     failures[k] = result
         for k, (order, _) in enumerate(ready):
             failed = failures.get(k)
             if failed is None:
                 self._lost = 0
-                order.result.set_result(TunedTrial(order.configuration, tuple(seconds[k]), early=early[k]))
+                trial = TunedTrial(order.configuration, tuple(seconds[k]), early=early[k])
+                self._judges.submit(self._conclude, order, trial, seen[k])  # the GPU goes on meanwhile
             elif isinstance(failed, Unavailable) and len(ready) > 1:
                 self._time([ready[k]])  # another trial took the GPU's context with it
             else:
                 self._fail(order, failed)
 
-    def _incumbent(self, case: int, order: _Order, artifact: Artifact, seconds: float) -> Outcome | None:
-        """A new best at a case is what others are measured by, so it must be right at that case too."""
-        if seconds >= self._best[case]:
-            return None
-        expected = self._bench.gate.known(order.bounds[case])
-        if expected is not None:
-            limit = self._limit(case)
-            wrong = self._bench.gate.check(order.bounds[case], artifact, expected, limit)
-            if wrong is not None and not isinstance(wrong, Unavailable):
-                return wrong
-        self._best[case] = seconds
+    def _conclude(self, order: _Order, trial: TunedTrial, seen: Sequence[Contents]) -> None:
+        """The end of a trial that was timed: right at the tuned cases, as far as a sample tells, or failed."""
+        try:
+            wrong = self._wrong(order, seen)
+            if wrong is not None:
+                self._fail(order, wrong)
+                return
+            for case, taken in enumerate(trial.seconds or ()):
+                self._best[case] = min(self._best[case], taken)  # the best is what others are measured by
+            order.result.set_result(trial)
+        except Exception as error:  # whoever waits for it must not wait for ever
+            order.result.set_exception(error)
+
+    def _wrong(self, order: _Order, seen: Sequence[Contents]) -> Outcome | None:
+        for bound, contents, look in zip(order.bounds, seen, self._looks, strict=False):
+            try:
+                expected = look.result()
+            except CancelledError:
+                continue
+            if expected is not None:
+                wrong = self._bench.gate.wrong_in_sample(bound, expected, contents, self._plan.sample)
+                if wrong is not None:
+                    return wrong
         return None
 
     def _fail(self, order: _Order, outcome: Outcome) -> None:

@@ -23,9 +23,10 @@ class Searching:
     """One search on its way.
 
     Attributes:
-        default: the configuration that speed is compared with, tried first and alone; None where there is none.
+        default: the configuration that speed is compared with; None where there is none.
         is_finishing: whether somebody asked to end with what there is.
         suggestions: what the search was told to try first, and why.
+        meanwhile: what is to be done in this thread once the first trials are on their way.
         trials: in the order in which they were told, those of an earlier process first.
     """
 
@@ -38,6 +39,7 @@ class Searching:
     default: Configuration | None
     is_finishing: Callable[[], bool]
     suggestions: Sequence[Suggestion] = ()
+    meanwhile: Callable[[], None] = lambda: None
     trials: list[TunedTrial] = field(default_factory=list)
     _began: float = field(default_factory=time.monotonic)
 
@@ -53,12 +55,16 @@ class Searching:
             self.search.recall(taken.configuration, taken.value)
             self.trials.append(taken)
         pending: deque[tuple[Proposal, Future[TunedTrial]]] = deque()
+        has_begun = False
         while True:
             ended = self._ended()
             while ended is None and self._wants_more(len(pending)) and (proposal := self.search.ask()) is not None:
                 pending.append((proposal, self.executor.submit(_numbers(proposal))))
             if ended is not None or not pending:
                 return ended or "exhausted"
+            if not has_begun:
+                self.meanwhile()
+                has_begun = True
             proposal, future = pending[0]
             if not self._wait(future):
                 continue
@@ -77,7 +83,7 @@ class Searching:
     def _wants_more(self, pending: int) -> bool:
         if self.budget.trials is not None and len(self.trials) + pending >= self.budget.trials:
             return False
-        return pending < (self.executor.width if self.trials else 1)
+        return pending < self.executor.width
 
     def _wait(self, future: "Future[TunedTrial]") -> bool:
         """Whether the trial has ended; looks up now and then, as somebody may ask to end, or time run out."""

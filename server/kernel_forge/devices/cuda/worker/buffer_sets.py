@@ -28,6 +28,7 @@ class BufferSets:
         """``memory``: bytes of the device that they may take."""
         self.sets: list[dict[str, Memory]] = []
         self._gpu = gpu
+        self._seed = run.poison_seed
         self._pristine: dict[str, PlainBuffer] = {}
         buffers = _shareable(run)
         size = sum(b.nbytes for b in buffers)
@@ -71,6 +72,16 @@ class BufferSets:
         for chosen in self.sets[:count]:
             for name, held in self._pristine.items():
                 cuda.memcpy_dtod_async(chosen[name].address, held.address, held.buffer.nbytes, self._gpu.stream)
+
+    def clear(self) -> None:
+        """Poison what the first set has of buffers that begin without contents and are written."""
+        for held in self.sets[0].values():
+            if not held.buffer.writable or held.buffer.data is not None:
+                continue
+            if held.buffer.texture is not None:
+                held.fill(held.buffer.initial(self._seed))
+            else:
+                fill_from(held, self._seed)
 
     def close(self) -> None:
         """Free everything."""

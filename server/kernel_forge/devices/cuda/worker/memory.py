@@ -12,6 +12,7 @@ from kernel_forge.devices.cuda.wire import Array, WireBuffer
 from kernel_forge.devices.cuda.worker.driver_library import CudaError
 from kernel_forge.devices.cuda.worker.gpu import Gpu
 from kernel_forge.domain.launch import poison
+from kernel_forge.domain.measurement import sampled
 
 ALIGNMENT = 16
 BAND = 4096
@@ -36,6 +37,22 @@ class Memory:
         data = np.empty(self.buffer.nbytes // self.buffer.dtype.itemsize, self.buffer.dtype.numpy)
         if data.nbytes:
             cuda.memcpy_dtoh(data.view(np.uint8), self.address)
+        return data
+
+    def sample(self, most: int) -> Array:
+        """The elements that :func:`~kernel_forge.domain.measurement.sampled` chooses, now."""
+        size = self.buffer.dtype.itemsize
+        chosen = sampled(self.buffer.nbytes // size, most)
+        if chosen.step == 1:
+            return self.contents()
+        first = self.address + chosen.start * size
+        data = np.empty(len(range(chosen.start, self.buffer.nbytes // size, chosen.step)), self.buffer.dtype.numpy)
+        copy = cuda.Memcpy2D()
+        copy.set_src_device(first)
+        copy.set_dst_host(data.view(np.uint8))
+        copy.src_pitch, copy.dst_pitch = chosen.step * size, size
+        copy.width_in_bytes, copy.height = size, len(data)
+        copy(aligned=False)
         return data
 
     def damage(self) -> int | None:
@@ -80,10 +97,12 @@ class GuardedBuffer(Memory):
         return self.buffer.nbytes + int(after[0]) if len(after) else None
 
     def _changed(self, address: int, nbytes: int) -> Array:
-        found = np.empty(nbytes, np.uint8)
-        if nbytes:
-            cuda.memcpy_dtoh(found, address)
-        return np.flatnonzero(found != self._guard)
+        if not nbytes:
+            return np.empty(0, np.intp)
+        found = _page_locked(nbytes)
+        cuda.memcpy_dtoh(found, address)
+        changed = found != self._guard
+        return np.flatnonzero(changed) if changed.any() else np.empty(0, np.intp)
 
     def free(self) -> None:
         """Give the memory back."""
@@ -101,6 +120,16 @@ class PlainBuffer(Memory):
     def free(self) -> None:
         """Give the memory back."""
         self._allocation.free()
+
+
+def _page_locked(nbytes: int) -> Array:
+    """Host memory that is read into at full speed; the same one at every call."""
+    if not _scratch or len(_scratch[0]) < nbytes:
+        _scratch[:] = [cuda.pagelocked_empty(nbytes, np.uint8)]
+    return _scratch[0][:nbytes]
+
+
+_scratch: list[Array] = []
 
 
 def fill_from(held: Memory, seed: int) -> None:

@@ -10,6 +10,7 @@ from kernel_forge.devices.cuda.worker import texture_library as textures
 from kernel_forge.devices.cuda.worker.driver_library import CudaError
 from kernel_forge.devices.cuda.worker.gpu import Gpu
 from kernel_forge.devices.cuda.worker.memory import Memory
+from kernel_forge.domain.measurement import sampled
 from kernel_forge.domain.texture import Memory as Where
 from kernel_forge.domain.texture import Texture
 
@@ -20,6 +21,11 @@ class TextureMemory(Memory):
     def __init__(self, buffer: WireBuffer, texture: Texture, handle: int) -> None:
         self.texture = texture
         super().__init__(buffer, handle)
+
+    def sample(self, most: int) -> Array:
+        """As of any memory, from all of the texels: they lie in no order that is ours."""
+        texels = self.contents()
+        return texels[sampled(len(texels), most)]
 
 
 class ArrayTexture(TextureMemory):
