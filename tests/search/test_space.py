@@ -130,3 +130,19 @@ def test_a_list_of_configurations_is_a_space() -> None:
     assert [made.configuration(k) for k in range(made.size)] == [{"a": 1, "t": "y"}, {"a": 2, "t": "x"}]
     with pytest.raises(UsageError, match="twice"):
         SearchSpace.listed(parameters_of([("a", (1, 2))]), [(1,), (1,)])
+
+
+def test_what_only_the_scalar_evaluator_can_do_is_refused_for_millions_of_combinations() -> None:
+    """199^3 combinations, some microseconds each; the same without a root is whole columns."""
+    values = {name: tuple(range(1, 200)) for name in "abc"}
+    with pytest.raises(UsageError, match=r"sqrt\(a \* b\) < c has to be evaluated one by one"):
+        space(["sqrt(a * b) < c"], values)
+    numbers = np.arange(1, 200)
+    valid = np.multiply.outer(numbers, numbers)[:, :, None] < numbers**2
+    assert space(["a * b < c * c"], values).size == np.count_nonzero(valid)
+
+
+def test_a_parameter_has_values_that_fit_its_places() -> None:
+    assert space([], {"a": tuple(range(10_000))}).size == 10_000
+    with pytest.raises(UsageError, match="a has 10,001 values"):
+        space([], {"a": tuple(range(10_001))})

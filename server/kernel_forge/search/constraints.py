@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from kernel_forge.domain.errors import ExpressionError
+from kernel_forge.domain.errors import ExpressionError, UsageError
 from kernel_forge.domain.expression import Expression, Number
 from kernel_forge.search.array_expression import Column, NotVectorizable, evaluate_columns
 from kernel_forge.search.parameters import Ints, Mask, Parameter
@@ -21,6 +21,8 @@ Ranks = npt.NDArray[np.int16]
 """Configurations as places of values in their parameters' lists, shape ``(configurations, parameters)``."""
 
 _EVALUATED_AT_ONCE = 1 << 20
+MOST_ONE_BY_ONE = 1_000_000
+"""Combinations for which a constraint that columns of integers cannot do is evaluated: about ten seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +71,13 @@ class Constraint:
 
     def _check_block(self, parameters: Sequence[Parameter], ranks: Ranks, sizes: Mapping[str, Number]) -> Checked:
         column = self._columns(parameters, ranks, sizes)
+        if column is None and len(ranks) > MOST_ONE_BY_ONE:
+            raise UsageError(
+                f"the constraint {self.written} has to be evaluated one by one for more than {MOST_ONE_BY_ONE:,} "
+                f"combinations, for it is not of integers and + - * / // % & | ^, comparisons, min, max, abs, cdiv and "
+                f"round_up alone; write it with those, or give fewer values"
+            )
+        column = column or Column(np.zeros(len(ranks), np.int64), np.ones(len(ranks), bool))
         holds = column.values != 0
         without, reason = 0, ""
         for row in np.flatnonzero(column.doubtful):
@@ -78,7 +87,7 @@ class Constraint:
             without, reason = without + bool(why), reason or why
         return Checked(holds, without, reason)
 
-    def _columns(self, parameters: Sequence[Parameter], ranks: Ranks, sizes: Mapping[str, Number]) -> Column:
+    def _columns(self, parameters: Sequence[Parameter], ranks: Ranks, sizes: Mapping[str, Number]) -> Column | None:
         fixed = {name: value for name, value in sizes.items() if name in self.expression.names}
         values = [v for p in parameters for v in p.values] + list(fixed.values())
         try:
@@ -90,7 +99,7 @@ class Constraint:
             columns.update({name: np.full(len(ranks), int(value)) for name, value in fixed.items()})
             return evaluate_columns(self.expression, columns)
         except NotVectorizable:
-            return Column(np.zeros(len(ranks), np.int64), np.ones(len(ranks), bool))
+            return None
 
     def _scalar(self, values: Mapping[str, Number]) -> tuple[bool, str]:
         try:

@@ -11,6 +11,9 @@ from kernel_forge.domain.errors import UsageError
 Value = int | float | str
 """A value of a parameter (``bool`` is an ``int``); text is allowed because recorded spaces have it."""
 
+MOST_VALUES = 10_000
+"""Of one parameter: places of values are numbers of 16 bits, and samplers look at every neighbour along it."""
+
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
@@ -21,7 +24,7 @@ class Parameter:
     """One dimension of a space.
 
     Raises:
-        UsageError: no values, or the same value twice.
+        UsageError: no values, the same value twice, or more than :data:`MOST_VALUES`.
     """
 
     name: str
@@ -30,6 +33,10 @@ class Parameter:
     def __post_init__(self) -> None:
         if not self.values:
             raise UsageError(f"{self.name} has no values")
+        if len(self.values) > MOST_VALUES:
+            raise UsageError(
+                f"{self.name} has {len(self.values):,} values, a tunable can have {MOST_VALUES:,}; leave some out"
+            )
         if len(set(self.values)) != len(self.values):
             raise UsageError(f"{self.name} has a value twice")
 
