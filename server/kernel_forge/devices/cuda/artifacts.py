@@ -57,9 +57,26 @@ def read_artifact(folder: Path, request: CompileRequest, *, from_cache: bool) ->
 def load_code(artifact: Artifact) -> tuple[Code, Mapping[str, UserFile]] | Unavailable:
     """The machine code of an artifact, and the user's files by the names the compiler knew them by.
 
-    A damaged entry is deleted: its code would fail on the GPU, as if the kernel were wrong.
+    A damaged entry is deleted: its code would fail on the GPU, as if the kernel were wrong. What was read lately is not
+    read again as long as the entry is there: a search runs and times the same code within a moment.
     """
     folder = Path(artifact.handle)
+    known = _read_lately.get(artifact.handle)
+    if known is not None and folder.exists():
+        return known
+    loaded = _load(folder)
+    if not isinstance(loaded, Unavailable):
+        while len(_read_lately) >= _MOST_KEPT:
+            _read_lately.pop(next(iter(_read_lately), ""), None)
+        _read_lately[artifact.handle] = loaded
+    return loaded
+
+
+_MOST_KEPT = 32
+_read_lately: dict[str, tuple[Code, Mapping[str, UserFile]]] = {}
+
+
+def _load(folder: Path) -> tuple[Code, Mapping[str, UserFile]] | Unavailable:
     try:
         meta = json.loads((folder / META_FILE).read_text(encoding="utf-8"))
         image = (folder / ENTRY_FILE).read_bytes()

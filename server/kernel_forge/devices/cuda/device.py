@@ -71,6 +71,8 @@ class CudaDevice:
         self._facts: Mapping[str, Any] | str | None = None
         self._asked = 0.0
         self._poison_code: Code | None = None
+        self._own: dict[Path, Artifact] = {}
+        self._peaks: Peaks | None = None
         self.compilations = 0
 
     def facts(self) -> Mapping[str, Any]:
@@ -209,7 +211,16 @@ class CudaDevice:
         return time_trials(self.pool, controls, trials, plan, self.info().basis)
 
     def peaks(self) -> Peaks | Unavailable:
-        """Copy bandwidth and arithmetic peaks, measured once per GPU and driver."""
+        """Copy bandwidth and arithmetic peaks, measured once per GPU and driver (or by this process, where the clocks
+        moved meanwhile: the next process measures again)."""
+        if self._peaks is not None:
+            return self._peaks
+        found = self._find_peaks()
+        if isinstance(found, Peaks):
+            self._peaks = found
+        return found
+
+    def _find_peaks(self) -> Peaks | Unavailable:
         try:
             facts = self.facts()
         except WorkerUnavailable as error:
@@ -223,7 +234,7 @@ class CudaDevice:
         if isinstance(found, Unavailable):
             return found
         peaks, is_steady = found
-        if is_steady:  # else it is measured again the next time
+        if is_steady:
             write_peaks(file, peaks)
         return peaks
 
@@ -246,9 +257,14 @@ class CudaDevice:
         return self._poison_code
 
     def _own_kernels(self, path: Path, kernels: tuple[str, ...]) -> Artifact | Unavailable:
+        known = self._own.get(path)
+        if known is not None and Path(known.handle).exists():  # it may have been evicted from the cache
+            return known
         made = self.compile(CompileRequest(str(path), path.read_text(encoding="utf-8"), kernels))
         if isinstance(made, CompileFailed):
             return Unavailable(f"{path.name} of Kernel Forge does not compile: {made.messages[0].message}")
+        if isinstance(made, Artifact):
+            self._own[path] = made
         return made
 
     def close(self) -> None:

@@ -8,7 +8,7 @@ for those that it still has. Frames arrive in order, so both sides always agree.
 import itertools
 import weakref
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -81,10 +81,11 @@ class Sent:
 
 
 class Kept:
-    """The worker's side."""
+    """The worker's side; ``copied`` makes the copy that is kept, in memory that suits the worker."""
 
-    def __init__(self) -> None:
-        self._held: dict[int, bytes] = {}
+    def __init__(self, copied: Callable[[memoryview], Part] = bytes) -> None:
+        self._copied = copied
+        self._held: dict[int, Part] = {}
 
     def parts(self, frame: Frame) -> list[memoryview]:
         """The parts of a job, those that were kept from earlier ones among them.
@@ -107,6 +108,6 @@ class Kept:
                 parts[number] = memoryview(self._held[token])
             elif token in keep:
                 # Copied: a view would keep the whole payload of its job.
-                self._held[token] = bytes(parts[number])
+                self._held[token] = self._copied(parts[number])
                 parts[number] = memoryview(self._held[token])
         return parts

@@ -84,6 +84,7 @@ class Worker:
         self._heard = time.monotonic()
         self._log = bytearray()
         self._numbers = 0
+        self._taken_by = math.inf  # when the job that is being written must have been taken
         self._sent = Sent()
         self._ended = threading.Event()
         self._log_reader = threading.Thread(target=self._read_log, daemon=True)
@@ -143,15 +144,13 @@ class Worker:
 
     def _write(self, header: Mapping[str, Any], payload: Sequence[bytes | memoryview], time_limit: float) -> None:
         """Write a frame; a worker that does not read is killed at the limit, which ends the writing with OSError."""
-        killer = threading.Timer(time_limit, self._process.kill)
-        killer.daemon = True
-        killer.start()
+        self._taken_by = time.monotonic() + time_limit
         try:
             with self._lock:
                 assert self._process.stdin is not None
                 write_frame(self._process.stdin, header, payload)
         finally:
-            killer.cancel()
+            self._taken_by = math.inf
 
     def _lost(self, reason: str) -> Lost:
         self.kill()
@@ -201,7 +200,8 @@ class Worker:
 
     def _ping(self) -> None:
         while not self._ended.wait(BEAT_SECONDS):
-            if time.monotonic() - self._heard > self._silence_limit:
+            now = time.monotonic()
+            if now > self._taken_by or now - self._heard > self._silence_limit:
                 self._process.kill()  # whoever writes a job to it would wait for ever
                 return
             # A job that is being written keeps the worker informed by itself: it hears every part.

@@ -1,7 +1,8 @@
 """Where trials are done.
 
-A search knows no device: it hands configurations to an :class:`Executor` and takes results in the order in which it
-asked. Another executor (many GPUs, a cluster) takes the place of the local one without a change in the search.
+A search knows no device: it hands configurations to an :class:`Executor` and takes results as they come, or in the
+order in which it asked. Another executor (many GPUs, a cluster) takes the place of the local one without a change in
+the search.
 """
 
 from concurrent.futures import Future

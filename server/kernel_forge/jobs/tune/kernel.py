@@ -221,6 +221,7 @@ class KernelTuner:
             self.is_finishing,
             first,
             # While the first trials are compiled and timed: it can take seconds.
+            in_order=self.is_emulated,
             meanwhile=partial(look_at_cases, bench, self.default, self.cases, TRIAL_PLAN.sample, looks),
         )
         try:

@@ -4,7 +4,6 @@ import math
 import os
 import sys
 import threading
-from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -31,7 +30,7 @@ is hopeless at one may be the best at another."""
 SLOWEST = 50.0
 """One execution may take this many times the best's, within the two limits below (seconds)."""
 SHORTEST_LIMIT, LONGEST_LIMIT = 2.0, 30.0
-SWITCH_SECONDS = 0.0005
+SWITCH_SECONDS = 0.0001
 """A thread that waits for the interpreter's lock asks for it so often. Python's own 5 ms, at every step of a trial,
 would be more than the trial takes."""
 MOST_LOST = 8
@@ -40,7 +39,7 @@ MOST_LOST = 8
 Contents = Mapping[str, np.ndarray[tuple[int, ...], np.dtype[np.generic]]]
 
 
-@dataclass
+@dataclass(eq=False)
 class _Order:
     configuration: Configuration
     bounds: tuple[BoundCase, ...]
@@ -57,13 +56,18 @@ def suitable_width(group: int, *, learns: bool) -> int:
     return max(1, min(4 * group, cpus)) if learns else 2 * max(group, cpus)
 
 
+def _compilers() -> int:
+    """Compilers at a time: a CPU is left for the search, and one for the process that measures."""
+    return max(1, len(os.sched_getaffinity(0)) - 2)
+
+
 class LocalExecutor:
     """An :class:`~kernel_forge.jobs.tune.executor.Executor` on the device of a workbench.
 
     ``gate`` is the case at which every configuration must be right before it is timed at ``cases``; None where there is
     none small enough. Trials are timed in groups of up to ``group``, against each other. ``width`` of them are under
-    way at a time, of which each CPU compiles one. ``looks`` are what a sample of the outputs must be at each of
-    ``cases``, or None, as soon as that is known: what a timed launch left is compared with it (where they are
+    way at a time, of which all CPUs but two compile one each. ``looks`` are what a sample of the outputs must be at
+    each of ``cases``, or None, as soon as that is known: what a timed launch left is compared with it (where they are
     cancelled, or none are given, with nothing). ``is_there`` is asked when many trials in a row had no answer:
     it tells whether the device still answers anything, so that it was these configurations that it cannot do.
     """
@@ -87,12 +91,12 @@ class LocalExecutor:
         self._group = group
         self.width = width
         self._looks = looks
-        self._compilers = ThreadPoolExecutor(min(len(os.sched_getaffinity(0)), width), "compile")
+        self._compilers = ThreadPoolExecutor(min(_compilers(), width), "compile")
         self._judges = ThreadPoolExecutor(1, "compare")
         self._switch_interval = sys.getswitchinterval()
         sys.setswitchinterval(min(SWITCH_SECONDS, self._switch_interval))
         self._is_there = is_there
-        self._waiting: deque[_Order] = deque()
+        self._waiting: list[_Order] = []
         self._changed = threading.Condition()
         self._closed = False
         self._lost = 0
@@ -160,21 +164,16 @@ class LocalExecutor:
                         order.result.set_exception(error)
 
     def _next_group(self) -> list[_Order]:
-        """The next trial, once it is compiled, with those behind it that are as well; none when closed."""
+        """The next trials that are compiled, however long those before them take to be; none when closed."""
         with self._changed:
-            self._changed.wait_for(lambda: self._waiting or self._closed)
-            first = self._waiting[0] if self._waiting else None
-        if first is not None:
-            with self._changed:
-                self._changed.wait_for(lambda: first.artifact.done() or self._closed)
-        with self._changed:
+            self._changed.wait_for(lambda: self._closed or any(order.artifact.done() for order in self._waiting))
             if self._closed:  # then what was not compiled yet is cancelled
                 for order in self._waiting:
                     order.result.cancel()
                 return []
-            group = [self._waiting.popleft()]
-            while self._waiting and len(group) < self._group and self._waiting[0].artifact.done():
-                group.append(self._waiting.popleft())
+            group = [order for order in self._waiting if order.artifact.done()][: self._group]
+            for order in group:
+                self._waiting.remove(order)
             return group
 
     def _do(self, orders: list[_Order]) -> None:

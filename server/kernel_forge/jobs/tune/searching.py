@@ -1,9 +1,8 @@
 """The search itself: ask, try, tell, write down, until the budget ends."""
 
 import time
-from collections import deque
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass, field, replace
 
 from kernel_forge.domain.event import Progress, Report
@@ -16,6 +15,7 @@ from kernel_forge.search import Proposal, Search, reason_to_stop, remaining_seco
 
 POLL_SECONDS = 0.1
 MOST_TOLD = 100
+_Pending = tuple[Proposal, "Future[TunedTrial]"]
 
 
 @dataclass
@@ -27,6 +27,8 @@ class Searching:
         is_finishing: whether somebody asked to end with what there is.
         suggestions: what the search was told to try first, and why.
         meanwhile: what is to be done in this thread once the first trials are on their way.
+        in_order: tell results in the order in which they were asked for, so that the same seed and the same times
+            repeat the same search; else as they come, so that one that takes long to compile holds up nothing.
         trials: in the order in which they were told, those of an earlier process first.
     """
 
@@ -40,6 +42,7 @@ class Searching:
     is_finishing: Callable[[], bool]
     suggestions: Sequence[Suggestion] = ()
     meanwhile: Callable[[], None] = lambda: None
+    in_order: bool = True
     trials: list[TunedTrial] = field(default_factory=list)
     _began: float = field(default_factory=time.monotonic)
 
@@ -54,7 +57,7 @@ class Searching:
                 continue
             self.search.recall(taken.configuration, taken.value)
             self.trials.append(taken)
-        pending: deque[tuple[Proposal, Future[TunedTrial]]] = deque()
+        pending: list[_Pending] = []
         has_begun = False
         while True:
             ended = self._ended()
@@ -65,11 +68,12 @@ class Searching:
             if not has_begun:
                 self.meanwhile()
                 has_begun = True
-            proposal, future = pending[0]
-            if not self._wait(future):
+            awaited = pending[:1] if self.in_order else pending
+            ended_one = self._wait(awaited)
+            if ended_one is None:
                 continue
-            pending.popleft()
-            trial = future.result()
+            pending.remove(ended_one)
+            proposal, trial = ended_one[0], ended_one[1].result()
             self._take(proposal, replace(trial, reason=self._reason(trial.configuration)))
 
     def _reason(self, configuration: Configuration) -> str | None:
@@ -85,15 +89,13 @@ class Searching:
             return False
         return pending < self.executor.width
 
-    def _wait(self, future: "Future[TunedTrial]") -> bool:
-        """Whether the trial has ended; looks up now and then, as somebody may ask to end, or time run out."""
-        while not future.done():
-            try:
-                future.exception(timeout=POLL_SECONDS)
-            except TimeoutError:
-                if self._ended() is not None:
-                    return False
-        return True
+    def _wait(self, awaited: Sequence[_Pending]) -> _Pending | None:
+        """The first of these trials that has ended; None as soon as somebody asks to end, or time runs out."""
+        while True:
+            done = next((each for each in awaited if each[1].done()), None)
+            if done is not None or self._ended() is not None:
+                return done
+            wait([future for _, future in awaited], POLL_SECONDS, FIRST_COMPLETED)
 
     def _take(self, proposal: Proposal, trial: TunedTrial) -> None:
         self.record.trial(len(self.trials), trial)  # before the search goes on: what it knows outlives this process

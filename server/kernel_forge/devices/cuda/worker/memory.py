@@ -122,6 +122,16 @@ class PlainBuffer(Memory):
         self._allocation.free()
 
 
+def page_locked_copy(data: memoryview) -> memoryview:
+    """A copy that goes to the device at full speed, in ordinary memory where there is none of that kind left."""
+    try:
+        copy: Array = cuda.pagelocked_empty(len(data), np.uint8)
+    except cuda.Error:
+        copy = np.empty(len(data), np.uint8)
+    copy[:] = np.frombuffer(data, np.uint8)
+    return copy.data
+
+
 def _page_locked(nbytes: int) -> Array:
     """Host memory that is read into at full speed; the same one at every call."""
     if not _scratch or len(_scratch[0]) < nbytes:

@@ -103,6 +103,7 @@ def serve(ordinal: int, *, plain_memory: bool = False) -> None:
     channel.start()
     try:
         from kernel_forge.devices.cuda.worker.gpu import Gpu
+        from kernel_forge.devices.cuda.worker.memory import page_locked_copy
         from kernel_forge.devices.cuda.worker.sanitizing import find_sanitizer
 
         gpu = Gpu(ordinal)
@@ -118,7 +119,7 @@ def serve(ordinal: int, *, plain_memory: bool = False) -> None:
         channel.send({"type": "hello", "version": VERSION, "error": f"{type(error).__name__}: {error}"})
         return
     channel.send({"type": "hello", "version": VERSION, "pid": os.getpid(), "facts": facts})
-    kept = Kept()
+    kept = Kept(page_locked_copy)
     while True:
         frame = channel.jobs.get()
         spent = _do(gpu, frame, kept, channel, device_text, plain_memory)

@@ -42,6 +42,9 @@ SETTLE_SECONDS = 2.0
 STEADY_SECONDS = 0.3
 BRIEF_STEADY_SECONDS = 0.1
 STAYS_WARM_SECONDS = 0.5
+# Of the time to be steady, where the GPU has just measured something.
+WARM_SHARE = 0.1
+BRIEF_WARM_SHARE = 0.03
 
 
 def measure(gpu: Gpu, runs: list[WireRun], plan: TimingPlan, text: Callable[[], str], controls: int = 1) -> Result:
@@ -121,7 +124,9 @@ def _settle(gpu: Gpu, control: TimedTrial, plan: TimingPlan) -> None:
     while. A GPU that has just measured something needs no second time."""
     begin = risen = time.perf_counter()
     warm = begin - _busy_until.get(gpu.ordinal, -math.inf) < STAYS_WARM_SECONDS
-    steady = (0.1 if warm else 1.0) * (BRIEF_STEADY_SECONDS if plan.is_brief else STEADY_SECONDS)
+    steady = BRIEF_STEADY_SECONDS if plan.is_brief else STEADY_SECONDS
+    if warm:
+        steady *= BRIEF_WARM_SHARE if plan.is_brief else WARM_SHARE
     best = math.inf
     while (now := time.perf_counter()) - risen < steady and now - begin < SETTLE_SECONDS:
         control.sample()
