@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from kernel_forge.domain.measurement import sampled
 from kernel_forge.domain.outcome import Mismatch, Unavailable
 from kernel_forge.ports import Artifact
 from kernel_forge.spec import BoundCase, bind
@@ -112,3 +113,36 @@ def test_a_reference_that_fails_is_no_verdict() -> None:
     found = gate.quickly(bound, lambda: ARTIFACT, 5.0).expected
     assert isinstance(found, Unavailable)
     assert found.of_spec
+
+
+@pytest.mark.parametrize("share", [0.0, 0.25, 0.5])
+def test_a_sample_names_the_place_in_the_whole(share: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of 6 x 100 elements every 101st is looked at (100 has divisors in common with 600), the last one among them."""
+    gate, bound = of(ROWS, lambda *_: None, "2 * x")
+    monkeypatch.setattr(gate_module, "A_MOMENT", 0.0)
+    found = gate.glance(bound, 6, lambda: ARTIFACT, 5.0)
+    assert found.is_rough
+    assert isinstance(found.expected, Expected)
+    whole = gate.evaluator.evaluate(bound, gate.inputs(bound))["y"]  # type: ignore[arg-type]
+    places = range(whole.size)[sampled(whole.size, 6)]
+    got = whole.reshape(-1)[list(places)].astype(np.float32)
+    assert gate.wrong_in_sample(bound, found.expected, {"y": got}, 6) is None
+    got[1] += 1
+    wrong = gate.wrong_in_sample(bound, found.expected, {"y": got}, 6, allowed=share)
+    if share >= 1 / len(places):
+        assert wrong is None
+        return
+    assert isinstance(wrong, Mismatch)
+    assert wrong.index == np.unravel_index(places[1], whole.shape)
+    assert f"{len(places)} of its {whole.size} elements were looked at" in wrong.message
+
+
+def test_what_was_forgotten_is_made_again_the_same() -> None:
+    gate, bound = of(SCALE, scale)
+    first = gate.inputs(bound)
+    gate.forget(bound)
+    again = gate.inputs(bound)
+    assert not isinstance(first, Unavailable) and not isinstance(again, Unavailable)
+    assert first is not again
+    assert all(np.array_equal(first[name], again[name]) for name in first)
+    assert not any(array.flags.writeable for array in again.values())

@@ -151,8 +151,10 @@ class KernelTuning:
             device or fails the full verification, as the notes then say.
         winner: verified in full; the baseline itself where nothing was faster for sure.
         verdict: of the winner, at its configuration.
+        default_verdict: of the default, verified in full as the winner is; None where it does not run here.
         finalists: all that were timed at the end, the winner and the baseline among them, fastest first.
-        rejected: configurations that were fast in the search and are not right, or could not be shown to be.
+        rejected: configurations that were fast in the search and are not right, or could not be shown to be; the
+            default is none of them.
         choices: the best configuration per case, where several cases were tuned; verified as the winner is.
         attained, occupancy: of the winner at the first case.
         run: number of the search in the ledger.
@@ -174,6 +176,7 @@ class KernelTuning:
     baseline: Contender | None
     winner: Contender
     verdict: Verdict
+    default_verdict: Verdict | None = None
     finalists: tuple[Contender, ...] = ()
     rejected: tuple[Verdict, ...] = ()
     choices: tuple[CaseChoice, ...] = ()

@@ -29,13 +29,15 @@ from kernel_forge.verify.tolerance import Allowed, exactly, fixed, where_finite
 KIND = "centred"
 A_MOMENT = 0.02
 """Seconds of one evaluation of a reference, beyond which its tolerance is not derived where that is to be quick."""
-ROUGH, SAFETY = 1e-3, 16.0
+ROUGH, SAFETY, ROUNDINGS = 1e-3, 16.0, 4.0
+EVALUATED_BYTES = 512 << 20
+"""Of references that are kept without their tolerances; the last one is, whatever its size."""
 Key = tuple[object, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Rough:
-    """An expectation, and whether its tolerance is a rough one: good for finding what is plainly wrong."""
+    """An expectation, and whether its tolerance is rough: what differs by more may be right, where results jump."""
 
     expected: Expected | Unavailable
     is_rough: bool = False
@@ -58,15 +60,17 @@ class Gate:
         self._expected: dict[Key, Expected | Unavailable] = {}
         self._rough: dict[Key, Rough] = {}
         self._evaluated: dict[Key, _Evaluation | Unavailable] = {}
-        self._frozen: dict[int, tuple[Array, Array]] = {}
 
     def inputs(self, bound: BoundCase) -> Mapping[str, Array] | Unavailable:
-        """The inputs of a case: the very same arrays for every configuration that has these sizes and scalars."""
-        key = self._key(bound)
+        """The inputs of a case, which nothing can change: the very same arrays for every configuration that has these
+        sizes and scalars, so that a device may keep them.
+        """
+        key = self.key(bound)
         if key not in self._inputs:
             try:
                 with limits(self.evaluator.time_left, None, "making the inputs"):
-                    self._inputs[key] = self._expectations.inputs(bound, KIND)
+                    made = self._expectations.inputs(bound, KIND)
+                    self._inputs[key] = {name: _frozen(array) for name, array in made.items()}
             except OutOfTime as error:
                 return Unavailable(str(error))
             except (ReferenceFailed, InputsFailed) as error:
@@ -78,7 +82,7 @@ class Gate:
         self, bound: BoundCase, compiled: Callable[[], Artifact | Outcome], time_limit: float
     ) -> Expected | Unavailable:
         """What a case must give; ``compiled`` is asked for the reference kernels, where there are any."""
-        key = self._key(bound)
+        key = self.key(bound)
         if key not in self._expected:
             options = Options(time_limit=time_limit)
 
@@ -96,33 +100,39 @@ class Gate:
         derivation of a tolerance takes some thirty. Then an element may be off by :data:`ROUGH` of its own and the
         output's size, or by what the exact tolerance of smaller cases suggests where that is more.
         """
-        key = self._key(bound)
+        key = self.key(bound)
         if key not in self._rough:
             self._rough[key] = self._quickly(bound, compiled, time_limit)
         return self._rough[key]
 
     def glance(
         self, bound: BoundCase, most: int, compiled: Callable[[], Artifact | Outcome], time_limit: float
-    ) -> Expected | Unavailable:
+    ) -> Rough:
         """As :meth:`quickly`, of a sample of each output: flat arrays of up to ``most`` elements, without the inputs.
 
         Not cheaper than one evaluation of the reference, but than a tolerance for all of its elements.
         """
         found = self._evaluate(bound)
         if isinstance(found, Unavailable):
-            return found
+            return Rough(found)
         if found.lacks_outputs or found.seconds < A_MOMENT:
-            whole = self.quickly(bound, compiled, time_limit).expected
-            if isinstance(whole, Unavailable):
+            whole = self.quickly(bound, compiled, time_limit)
+            if isinstance(whole.expected, Unavailable):
                 return whole
-            reference = {name: _sample(value, most) for name, value in whole.reference.items()}
-            tolerance = {
-                name: Allowed(*(_sample(np.broadcast_to(a, bound.shapes[name]), most) for a in (t.error, t.overflow)))
-                for name, t in whole.tolerance.items()
-            }
-            return Expected(reference, tolerance, {})
+            return replace(whole, expected=sample_of(bound, whole.expected, most))
         reference = {name: _sample(value, most) for name, value in found.reference.items()}
-        return Expected(reference, self._roughly(reference, troubled=found.is_troubled), {})
+        return Rough(Expected(reference, self._roughly(reference, troubled=found.is_troubled), {}), is_rough=True)
+
+    def seconds(self, bound: BoundCase) -> float:
+        """What one evaluation of the reference took at this case; 0 where it was not needed yet."""
+        found = self._evaluated.get(self.key(bound))
+        return found.seconds if isinstance(found, _Evaluation) else 0.0
+
+    def forget(self, bound: BoundCase) -> None:
+        """Let go of the arrays of a case: they are made anew where it is asked for again."""
+        key = self.key(bound)
+        for kept in (self._inputs, self._expected, self._rough, self._evaluated):
+            kept.pop(key, None)
 
     def _quickly(self, bound: BoundCase, compiled: Callable[[], Artifact | Outcome], time_limit: float) -> Rough:
         found = self._evaluate(bound)
@@ -134,10 +144,13 @@ class Gate:
         return Rough(Expected(found.reference, tolerance, found.inputs), is_rough=True)
 
     def _evaluate(self, bound: BoundCase) -> "_Evaluation | Unavailable":
-        key = self._key(bound)
+        key = self.key(bound)
         if key not in self._evaluated:
             inputs = self.inputs(bound)
-            self._evaluated[key] = inputs if isinstance(inputs, Unavailable) else self._evaluation(bound, inputs)
+            made = inputs if isinstance(inputs, Unavailable) else self._evaluation(bound, inputs)
+            while self._evaluated and _nbytes(made) + sum(map(_nbytes, self._evaluated.values())) > EVALUATED_BYTES:
+                del self._evaluated[next(iter(self._evaluated))]
+            self._evaluated[key] = made
         return self._evaluated[key]
 
     def _evaluation(self, bound: BoundCase, inputs: Mapping[str, Array]) -> "_Evaluation | Unavailable":
@@ -159,21 +172,14 @@ class Gate:
         if self.spec.tolerance is not None:
             return fixed(self.spec.tolerance, reference, troubled=troubled)
         known = [e for e in self._expected.values() if isinstance(e, Expected)]
-        share = max([ROUGH, *(SAFETY * _share(e, name) for e in known)])
+        dtype = next(a.dtype for a in self.spec.outputs if a.name == name)
+        least = max(ROUGH, ROUNDINGS * dtype.unit_roundoff) if dtype.is_float else ROUGH
+        share = max([least, *(SAFETY * _share(e, name) for e in known)])
         return exactly(where_finite(reference, share * _size(reference), troubled=troubled))
 
     def request(self, bound: BoundCase, inputs: Mapping[str, Array], time_limit: float) -> RunRequest:
-        """The launches of a case on ``inputs``, as arrays that cannot change: a device may keep those."""
-        options = Options(poison_seed=self._poison, time_limit=time_limit)
-        return request_of(self.spec, bound, {n: self._frozen_copy(a) for n, a in inputs.items()}, options)
-
-    def _frozen_copy(self, array: Array) -> Array:
-        known = self._frozen.get(id(array))
-        if known is None or known[0] is not array:
-            copy = array.copy()
-            copy.setflags(write=False)
-            known = self._frozen[id(array)] = (array, copy)  # with the array, whose id is then its own
-        return known[1]
+        """The launches of a case on ``inputs``."""
+        return request_of(self.spec, bound, inputs, Options(poison_seed=self._poison, time_limit=time_limit))
 
     def check(self, bound: BoundCase, artifact: Artifact, expected: Expected, time_limit: float) -> Outcome | None:
         """Run once and compare; None where it is right."""
@@ -187,14 +193,19 @@ class Gate:
         return None if found is None else found[0]
 
     def wrong_in_sample(
-        self, bound: BoundCase, expected: Expected, contents: Mapping[str, Array], most: int
+        self, bound: BoundCase, expected: Expected, contents: Mapping[str, Array], most: int, *, allowed: float = 0.0
     ) -> Outcome | None:
-        """What is wrong with a sample of the outputs, ``expected`` being from :meth:`glance`; None where right."""
+        """What is wrong with a sample of the outputs, ``expected`` being one of a sample.
+
+        None where right, and where no more than the share ``allowed`` of the sample is wrong.
+        """
         outputs = {a.name: contents[a.name] for a in self.spec.outputs}
         found = against_reference(self.spec, expected, outputs, self._poison, Tally())
         if found is None:
             return None
         mismatch = found[0]
+        if mismatch.count <= allowed * mismatch.total:
+            return None
         count = bound.count(mismatch.output)
         places = range(count)[sampled(count, most)]
         place = np.unravel_index(places[mismatch.index[0]], bound.shapes[mismatch.output])
@@ -202,7 +213,8 @@ class Gate:
         looked = f"; {len(places)} of its {count} elements were looked at" if len(places) < count else ""
         return replace(moved, message=describe(moved) + looked)
 
-    def _key(self, bound: BoundCase) -> Key:
+    def key(self, bound: BoundCase) -> Key:
+        """Equal for configurations that have the same inputs and results at a case."""
         shapes = (bound.shapes[a.name] for a in self.spec.args if isinstance(a, BufferArg))
         return (*sorted(bound.sizes.items()), *sorted(bound.scalars.items()), *shapes)
 
@@ -216,6 +228,27 @@ class _Evaluation:
     seconds: float
     lacks_outputs: bool
     is_troubled: bool
+
+
+def sample_of(bound: BoundCase, expected: Expected, most: int) -> Expected:
+    """The part of ``expected`` that a sample of up to ``most`` elements of each output is compared with."""
+    reference = {name: _sample(value, most) for name, value in expected.reference.items()}
+    tolerance = {
+        name: Allowed(*(_sample(np.broadcast_to(a, bound.shapes[name]), most) for a in (t.error, t.overflow)))
+        for name, t in expected.tolerance.items()
+    }
+    return Expected(reference, tolerance, {})
+
+
+def _frozen(array: Array) -> Array:
+    """The array itself where it is all of its memory, else a copy."""
+    own = array if array.flags.owndata and array.flags.c_contiguous else array.copy()
+    own.setflags(write=False)
+    return own
+
+
+def _nbytes(evaluation: _Evaluation | Unavailable) -> int:
+    return 0 if isinstance(evaluation, Unavailable) else sum(a.nbytes for a in evaluation.reference.values())
 
 
 def _sample(array: Array, most: int) -> Array:

@@ -54,8 +54,8 @@ class PlayedDevice(FakeDevice):
 
     ``seconds(values, n)`` is the time of a configuration, or what it does instead; ``wrong`` whether a run of it spoils
     its result, ``wrong_timed`` whether a timed one does, ``wrong_finals`` whether one does of which all outputs are
-    asked for, ``finals`` what that does in place of taking time. Each time is of so many ``samples`` and has an
-    interval of ``spread`` about it.
+    asked for (or a sample of ``final_sample``), ``finals`` what that does in place of taking time. Each time is of so
+    many ``samples`` and has an interval of ``spread`` about it.
     """
 
     def __init__(
@@ -69,11 +69,13 @@ class PlayedDevice(FakeDevice):
         spread: float = 0.001,
         samples: int = 20,
         finals: Callable[[Values], Outcome | None] = lambda _: None,
+        final_sample: int = -1,
     ) -> None:
         super().__init__(lambda *_: None)
         self.times, self.wrong, self.refused = seconds, wrong, refused
         self.wrong_timed, self.wrong_finals = wrong_timed, wrong_finals
         self.spread, self.samples, self.finals = spread, samples, finals
+        self.final_sample = final_sample
         self.timed: list[dict[str, int]] = []
         self.plans: list[TimingPlan] = []
 
@@ -111,7 +113,8 @@ class PlayedDevice(FakeDevice):
             made = Measurement(
                 seconds, low, high, self.samples, 1, "events", False, "played", early=plan.is_hopeless(seconds)
             )
-            is_wrong = self.wrong_timed(values, n) or (plan.outputs and self.wrong_finals(values, n))
+            is_final = plan.outputs or plan.sample == self.final_sample
+            is_wrong = self.wrong_timed(values, n) or (is_final and self.wrong_finals(values, n))
             contents = self._ran(trial.artifact, trial.request, lambda *_, spoils=is_wrong: spoils).contents
             if not plan.outputs:
                 contents = {n: a[sampled(len(a), plan.sample)] for n, a in contents.items() if plan.sample}

@@ -1,8 +1,6 @@
 """The default configuration: what speed is compared with, and what must be right before anything is searched."""
 
 from collections.abc import Sequence
-from concurrent.futures import Future
-from functools import partial
 
 from kernel_forge.domain.errors import UsageError
 from kernel_forge.domain.finding import Finding
@@ -10,27 +8,29 @@ from kernel_forge.domain.measurement import TimingPlan
 from kernel_forge.domain.outcome import LaunchFailed, Outcome, Unavailable
 from kernel_forge.domain.spec import Configuration, Sizes
 from kernel_forge.jobs.configurations import in_words
-from kernel_forge.jobs.tune.finals import COMPARED_BYTES
-from kernel_forge.jobs.tune.workbench import REFERENCE_LIMIT, Workbench
+from kernel_forge.jobs.tune.workbench import COMPARED_BYTES, GATE_LIMIT, Workbench
 from kernel_forge.ports import Artifact, Trial
 from kernel_forge.search import SearchSpace
 from kernel_forge.spec import is_legal
-from kernel_forge.verify.expectation import Expected
 
-GATE_LIMIT = 10.0
 _ONCE = TimingPlan(budget=0.1, interval=1.0, min_samples=1, outputs=False)
 
 
 def refuse_nothing(bench: Workbench, default: Configuration, cases: Sequence[Sizes]) -> None:
-    """There must be something to time.
+    """There must be something to time, and to compare: nothing wins whose results nobody has looked at.
 
     Raises:
-        UsageError: the kernel launches nothing at a case.
+        UsageError: the kernel launches nothing at a case, or its buffers are too large there to be compared.
     """
     for sizes in cases:
         bound = bench.bind(sizes, default)
         if not isinstance(bound, Finding) and not bound.launches:
             raise UsageError(f"{bench.spec.kernel} launches nothing at {in_words(sizes)}, so there is no time to take")
+        if not isinstance(bound, Finding) and bench.compared_bytes(bound) > COMPARED_BYTES:
+            raise UsageError(
+                f"the buffers of {bench.spec.kernel} take {bench.compared_bytes(bound) / 2**30:.3g} GiB at "
+                f"{in_words(sizes)}, too much to be compared with the reference; tune it for smaller sizes (--case)"
+            )
 
 
 def problem_with_default(
@@ -73,26 +73,3 @@ def is_answering(bench: Workbench, default: Configuration, sizes: Sizes) -> bool
         return False
     timings = bench.device.time([Trial(artifact, bench.gate.request(bound, inputs, GATE_LIMIT))], _ONCE)
     return not isinstance(timings, Unavailable) and not isinstance(timings.results[0], Unavailable)
-
-
-def look_at_cases(
-    bench: Workbench,
-    default: Configuration,
-    cases: Sequence[Sizes],
-    most: int,
-    looks: "Sequence[Future[Expected | None]]",
-) -> None:
-    """Find what a sample of each output must be at the tuned cases, up to ``most`` elements of it; None where that
-    cannot be told. In the main thread: it runs Python of the user's, for seconds where the cases are large.
-    """
-    try:
-        for sizes, look in zip(cases, looks, strict=True):
-            bound = bench.bind(sizes, default)
-            if isinstance(bound, Finding) or bench.compared_bytes(bound) > COMPARED_BYTES:
-                look.set_result(None)
-                continue
-            found = bench.gate.glance(bound, most, partial(bench.compile, bound), REFERENCE_LIMIT)
-            look.set_result(found if isinstance(found, Expected) else None)
-    finally:
-        for look in looks:
-            look.cancel()  # those that are not done, where one has failed: nobody waits for them in vain

@@ -1,24 +1,27 @@
-"""After the search: the best are timed again beside the baseline, and only who is verified in full can win."""
+"""After the search: the best are timed again beside the baseline, and what the timed launches left is compared."""
 
 import math
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from kernel_forge.domain.finding import Finding
 from kernel_forge.domain.measurement import FEWEST_FOR_INTERVAL, Measurement, Timed, TimingPlan, Timings
-from kernel_forge.domain.outcome import Outcome, Passed, RunFailure, Unavailable, Verdict
+from kernel_forge.domain.outcome import Outcome, RunFailure, Unavailable
 from kernel_forge.domain.spec import Configuration, Sizes
-from kernel_forge.domain.tuning import CaseChoice, Contender, Ratio, TunedTrial, geometric_mean
+from kernel_forge.domain.tuning import Contender, Ratio, TunedTrial, geometric_mean
 from kernel_forge.jobs.requests import FINALISTS
+from kernel_forge.jobs.tune.samples import SAMPLE
 from kernel_forge.jobs.tune.workbench import Workbench
 from kernel_forge.ports import Artifact, Trial
 from kernel_forge.spec import BoundCase
 from kernel_forge.verify.expectation import Expected
+from kernel_forge.verify.gate import Rough, sample_of
 
-COMPARED_BYTES = 1 << 30
-"""Beyond this the timed buffers are not compared: in float64 the reference would not fit beside them."""
 READ_BYTES = 2 << 30
-"""Outputs of all finalists together, at most."""
+"""Outputs of all finalists together that are read; of more a sample is."""
+EVALUATIONS = 30
+EXACT_SECONDS = 120.0
+"""A tolerance is derived from so many evaluations of the reference, where they take no longer than this together."""
 RUN_LIMIT = 30.0
 LONGEST = 90.0
 """Seconds of timing one case, for enough samples of slow kernels."""
@@ -49,10 +52,13 @@ def finalists(
 ) -> list[TunedTrial]:
     """Who is timed again: the best overall, the two best of every case where there are several, and the baseline.
 
-    Not those in ``passed_over``.
+    Not those in ``passed_over``, which turned out to be wrong. What was given up early beside one of them has its turn
+    behind the others.
     """
-    timed = [t for t in trials if t.seconds is not None and not t.early and t.configuration not in passed_over]
-    chosen = sorted(timed, key=lambda t: t.value or math.inf)[:most]
+    timed = [t for t in trials if t.seconds is not None and t.configuration not in passed_over]
+    if not passed_over:
+        timed = [t for t in timed if not t.early]
+    chosen = sorted(timed, key=lambda t: (t.early, t.value or math.inf))[:most]
     for case in range(cases if cases > 1 else 0):
         chosen += sorted(timed, key=lambda t, c=case: t.seconds[c] if t.seconds else math.inf)[:2]  # type: ignore[misc]
     found = [t for t in trials if t.configuration == baseline][:1]
@@ -77,11 +83,12 @@ def time_again(
     case, and more where it is too little for the samples of an interval.
     """
     configurations = [t.configuration for t in chosen]
-    artifacts = {k: a for k, c in enumerate(configurations) if isinstance(a := _compiled(bench, cases[0], c), Artifact)}
+    compiled = {k: _compiled(bench, cases[0], c) for k, c in enumerate(configurations)}
+    artifacts = {k: made for k, made in compiled.items() if isinstance(made, Artifact)}
     alive = list(artifacts)
     times: dict[int, list[Measurement]] = {k: [] for k in alive}
     joules: dict[int, list[float]] = {k: [] for k in alive}
-    failed: list[tuple[Configuration, Outcome]] = []
+    failed = [(configurations[k], made) for k, made in compiled.items() if not isinstance(made, Artifact)]
     notes: dict[str, None] = {}
     uncompared: str | None = None
     for number, sizes in enumerate(cases):
@@ -91,6 +98,8 @@ def time_again(
             return measured
         notes |= case.notes
         uncompared = uncompared or case.uncompared
+        if len(cases) > 1:
+            case.forget()
         for k in list(alive):
             result = measured[k]
             if not isinstance(result, Timed):
@@ -120,6 +129,8 @@ class _FinalCase:
         self._bench, self._sizes, self._plan, self._seconds = bench, sizes, plan, seconds
         self.notes: dict[str, None] = {}
         self.uncompared: str | None = None
+        self._sample = 0
+        self._bounds: list[BoundCase] = []
 
     def measure(
         self, contenders: Mapping[int, tuple[Artifact, Configuration]]
@@ -133,8 +144,11 @@ class _FinalCase:
             if isinstance(bound, Finding) or isinstance(inputs, Unavailable):
                 found[k] = inputs if isinstance(inputs, Unavailable) else Unavailable("it cannot be launched")
                 continue
+            self._bounds.append(bound)
             trials[k] = bound, Trial(artifact, self._bench.gate.request(bound, inputs, RUN_LIMIT))
-        expected = {k: self._expected(bound, len(trials)) for k, (bound, _) in trials.items()}
+        outputs = sum(self._output_bytes(bound) for bound, _ in trials.values())
+        self._sample = SAMPLE if outputs > READ_BYTES else 0
+        expected = {k: self._expected(bound) for k, (bound, _) in trials.items()}
         while trials:
             timings = self._bench.device.time([t for _, t in trials.values()], self._plan_for(list(trials)))
             if isinstance(timings, Unavailable):
@@ -149,16 +163,38 @@ class _FinalCase:
             trials = {k: t for k, t in trials.items() if k not in faulty}
         return found
 
-    def _judged(self, bound: BoundCase, result: Timed | RunFailure, want: Expected | None) -> Timed | Outcome:
-        if not isinstance(result, Timed) or want is None:
+    def _judged(self, bound: BoundCase, result: Timed | RunFailure, want: Rough) -> Timed | Outcome:
+        if not isinstance(result, Timed) or self.uncompared is not None or not isinstance(want.expected, Expected):
             return result
-        return self._bench.gate.wrong(bound, want, result.contents) or result
+        wrong = self._wrong(bound, want.expected, result)
+        if wrong is not None and want.is_rough:
+            exact = self._exact(bound)
+            if isinstance(exact, Unavailable):
+                self.uncompared = exact.reason
+                return result
+            wrong = self._wrong(bound, exact, result)
+        return wrong or result
+
+    def _wrong(self, bound: BoundCase, expected: Expected, result: Timed) -> Outcome | None:
+        gate = self._bench.gate
+        if not self._sample:
+            return gate.wrong(bound, expected, result.contents)
+        return gate.wrong_in_sample(bound, expected, result.contents, self._sample)
+
+    def _exact(self, bound: BoundCase) -> Expected | Unavailable:
+        """With the exact tolerance, for results that differ by more than a rough one: right ones do where they jump."""
+        seconds = EVALUATIONS * self._bench.gate.seconds(bound)
+        if seconds > EXACT_SECONDS:
+            return Unavailable(f"its tolerance would take some {seconds:.0f} s to derive: the reference is slow there")
+        found = self._bench.gate.expected(bound, lambda: self._bench.compile(bound), RUN_LIMIT)
+        return sample_of(bound, found, self._sample) if self._sample and isinstance(found, Expected) else found
 
     def _plan_for(self, contenders: Sequence[int]) -> TimingPlan:
         """Time for at least the samples of an interval, with the flush or the batch around each execution."""
         needed = 3.0 * FEWEST_FOR_INTERVAL * sum(self._seconds[k] for k in contenders)
         budget = min(LONGEST, max(self._plan.budget * len(contenders), needed))
-        return replace(self._plan, budget=budget, outputs=self.uncompared is None)
+        is_whole = self.uncompared is None and not self._sample
+        return replace(self._plan, budget=budget, outputs=is_whole, sample=self._sample)
 
     def _note(self, timings: Timings) -> None:
         if timings.drift is not None and not timings.is_steady:
@@ -169,19 +205,31 @@ class _FinalCase:
         if timings.no_energy is not None:
             self.notes[f"the energy was not measured everywhere: {timings.no_energy}"] = None
 
-    def _expected(self, bound: BoundCase, contenders: int) -> Expected | None:
-        """What the timed buffers must hold; None where that cannot be told, and ``uncompared`` says why."""
-        outputs = sum(bound.count(a.name) * a.dtype.itemsize for a in self._bench.spec.outputs)
-        if self._bench.compared_bytes(bound) > COMPARED_BYTES or contenders * outputs > READ_BYTES:
-            self.uncompared = f"its buffers take {self._bench.compared_bytes(bound) / 2**30:.2g} GiB"
-            return None
-        found = self._bench.gate.quickly(bound, lambda: self._bench.compile(bound), RUN_LIMIT)
+    def _expected(self, bound: BoundCase) -> Rough:
+        """What the timed buffers must hold; where that cannot be told ``uncompared`` says why."""
+
+        def compiled() -> Artifact | Outcome:
+            return self._bench.compile(bound)
+
+        gate = self._bench.gate
+        if self._sample:
+            found = gate.glance(bound, self._sample, compiled, RUN_LIMIT)
+            self.notes[f"the outputs that were timed are large: {self._sample} elements of each were compared"] = None
+        else:
+            found = gate.quickly(bound, compiled, RUN_LIMIT)
         if isinstance(found.expected, Unavailable):
             self.uncompared = found.expected.reason
-            return None
-        if found.is_rough:
-            self.notes["the buffers that were timed are large: they were compared with a rough tolerance"] = None
-        return found.expected
+        elif found.is_rough:
+            self.notes["the reference is slow at the tuned size: results were compared with a rough tolerance"] = None
+        return found
+
+    def _output_bytes(self, bound: BoundCase) -> int:
+        return sum(bound.count(a.name) * a.dtype.itemsize for a in self._bench.spec.outputs)
+
+    def forget(self) -> None:
+        """Let go of the arrays: each of several cases may take gigabytes."""
+        for bound in self._bounds:
+            self._bench.gate.forget(bound)
 
 
 def speedup(baseline: Sequence[Measurement], other: Sequence[Measurement]) -> Ratio:
@@ -193,66 +241,6 @@ def speedup(baseline: Sequence[Measurement], other: Sequence[Measurement]) -> Ra
         geometric_mean([b.high / o.low for b, o in pairs]),
         min(m.samples for pair in pairs for m in pair),
     )
-
-
-@dataclass
-class Judge:
-    """Verifies configurations in full, each once."""
-
-    verify: Callable[[Configuration], Verdict]
-
-    def __post_init__(self) -> None:
-        self._known: dict[tuple[tuple[str, object], ...], Verdict] = {}
-
-    def verdict(self, configuration: Configuration) -> Verdict:
-        """The verdict of one configuration."""
-        key = tuple(sorted(configuration.items()))
-        if key not in self._known:
-            self._known[key] = self.verify(configuration)
-        return self._known[key]
-
-    def holds(self, configuration: Configuration) -> bool:
-        """Whether it is verified."""
-        return isinstance(self.verdict(configuration).outcome, Passed)
-
-    @property
-    def rejected(self) -> tuple[Verdict, ...]:
-        """Those that were verified and are not right."""
-        return tuple(v for v in self._known.values() if not isinstance(v.outcome, Passed))
-
-
-def winner(contenders: Sequence[Contender], baseline: Configuration | None, judge: Judge) -> Contender | None:
-    """The fastest that is verified and faster than the baseline for sure; else the baseline.
-
-    ``contenders`` are the fastest first. Without a baseline the fastest that is verified. None where nothing holds.
-    """
-    for contender in contenders:
-        if contender.configuration == baseline:
-            continue
-        surely = baseline is None or (contender.speedup is not None and contender.speedup.is_faster)
-        if surely and judge.holds(contender.configuration):
-            return contender
-    default = next((c for c in contenders if c.configuration == baseline), None)
-    return default if default is not None and judge.holds(default.configuration) else None
-
-
-def choices(
-    contenders: Sequence[Contender], baseline: Contender | None, cases: Sequence[Sizes], judge: Judge
-) -> tuple[CaseChoice, ...]:
-    """For each of several cases the fastest verified contender, the baseline where none is faster there for sure."""
-    if len(cases) < 2:
-        return ()
-    found = []
-    for number, sizes in enumerate(cases):
-        for contender in sorted(contenders, key=lambda c, n=number: c.times[n].seconds):  # type: ignore[misc]
-            kept = baseline is not None and contender.configuration == baseline.configuration
-            ratio = None
-            if baseline is not None:
-                ratio = UNCHANGED if kept else speedup([baseline.times[number]], [contender.times[number]])
-            if (kept or ratio is None or ratio.is_faster) and judge.holds(contender.configuration):
-                found.append(CaseChoice(sizes, contender.configuration, contender.times[number].seconds, ratio))
-                break
-    return tuple(found)
 
 
 def _compiled(bench: Workbench, sizes: Sizes, configuration: Configuration) -> Artifact | Outcome:

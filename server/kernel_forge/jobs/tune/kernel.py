@@ -1,9 +1,7 @@
 """Tuning one kernel: its space searched, the best timed again, the winner verified in full."""
 
 import time
-from collections import Counter
-from collections.abc import Callable, Sequence
-from concurrent.futures import Future
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -13,19 +11,19 @@ from kernel_forge.domain.measurement import Peaks, TimingPlan
 from kernel_forge.domain.outcome import LaunchFailed, Outcome, Unavailable, Verdict
 from kernel_forge.domain.record import Platform, Subject
 from kernel_forge.domain.spec import Configuration, KernelSpec, Sizes
-from kernel_forge.domain.tuning import Contender, KernelTuning
+from kernel_forge.domain.tuning import KernelTuning
 from kernel_forge.jobs.compile_database import CompileOptions
 from kernel_forge.jobs.configurations import in_words
 from kernel_forge.jobs.rates import limits_of, occupancy_of, rates, work_of
 from kernel_forge.jobs.requests import TuneRequest
 from kernel_forge.jobs.tune.cases import affordable_case, gate_case
-from kernel_forge.jobs.tune.default import is_answering, look_at_cases, problem_with_default, refuse_nothing
+from kernel_forge.jobs.tune.conclusion import Judge, NoWinner, conclude
+from kernel_forge.jobs.tune.default import is_answering, problem_with_default, refuse_nothing
 from kernel_forge.jobs.tune.executor import DeviceGone
-from kernel_forge.jobs.tune.failures import reason_of
-from kernel_forge.jobs.tune.finals import Judge, Timing, choices, finalists, time_again, winner
 from kernel_forge.jobs.tune.local import LocalExecutor, suitable_width
 from kernel_forge.jobs.tune.opening import opening
 from kernel_forge.jobs.tune.record import SearchRecord, open_record
+from kernel_forge.jobs.tune.samples import SAMPLE, ExpectedSamples
 from kernel_forge.jobs.tune.searching import Searching
 from kernel_forge.jobs.tune.space import facts_of, ruled_out, search_space
 from kernel_forge.jobs.tune.workbench import Workbench
@@ -34,24 +32,13 @@ from kernel_forge.ports import Artifact, Device, Ledger
 from kernel_forge.search import SAMPLERS, Search, SearchSpace
 from kernel_forge.source import SourceFile
 from kernel_forge.verify import verify
-from kernel_forge.verify.expectation import Expected
 from kernel_forge.verify.gate import Gate
 
-TRIAL_PLAN = TimingPlan(budget=0.25, interval=0.02, min_samples=6, outputs=False, sample=1 << 16)
+TRIAL_PLAN = TimingPlan(budget=0.25, interval=0.02, min_samples=6, outputs=False, sample=SAMPLE)
 FINAL_PLAN = TimingPlan(budget=2.0, interval=0.005, min_samples=15)
 EMULATED_PLAN = TimingPlan(budget=0.3, interval=0.05, min_samples=6)
-MOST_FAILED = 15
-"""Finalists that may turn out wrong before no more are tried."""
 GROUP = 4
 """Trials timed against each other on a GPU; an emulation has nothing to gain from groups."""
-
-
-class _Ended(Exception):
-    """There is nothing to search for, or no winner: the outcome (of the default), or a verdict, says why."""
-
-    def __init__(self, end: Outcome | Verdict) -> None:
-        super().__init__()
-        self.end = end
 
 
 @dataclass
@@ -105,7 +92,7 @@ class KernelTuner:
             made = self._tuned(bench, space, record)
             record.end(made, self.info.description)
             return replace(made, notes=(*self.notes, *record.troubles))
-        except _Ended as ended:
+        except NoWinner as ended:
             end = ended.end
             verdict = end if isinstance(end, Verdict) else self._verdict(end, self.default, record.seed)
             if not isinstance(verdict.outcome, Unavailable):  # else it may be gone on with, once the device answers
@@ -129,25 +116,11 @@ class KernelTuner:
         baseline = self._baseline(bench, space, gate)
         searching, ended = self._searched(bench, space, record, baseline, gate)
         self.report(Progress(f"{self.spec.kernel}: timing the best again"))
-        timing = self._timed_again(bench, searching, baseline)
-        judge = Judge(lambda configuration: self._verify(configuration, record.seed))
-        contenders = timing.contenders
-        if baseline is not None and not judge.holds(baseline):
-            # It fails elsewhere than at the gate: what is right is worth finding, but is faster than nothing.
-            verdict = judge.verdict(baseline)
-            self.notes.append(f"the default fails the full verification ({reason_of(verdict.outcome)})")
-            contenders = tuple(replace(c, speedup=None) for c in contenders if c.configuration != baseline)
-            if not contenders:
-                raise _Ended(verdict)
-            baseline = None
-        if timing.uncompared is not None:
-            contenders = self._only_default(contenders, baseline, timing.uncompared)
-        best = winner(contenders, baseline, judge)
-        if best is None:
-            raise _Ended(judge.rejected[0] if judge.rejected else Unavailable("none of the best could be timed again"))
-        base = next((c for c in contenders if c.configuration == baseline), None)
-        per_case = choices(contenders, base, self.cases, judge)
-        failed = tuple(self._verdict(outcome, c, record.seed) for c, outcome in timing.failed)
+        judge = Judge(lambda configuration: self._verify(configuration, record.seed), self.default)
+        plan = replace(EMULATED_PLAN if self.is_emulated else FINAL_PLAN, energy=self.request.energy)
+        found = conclude(bench, searching.trials, baseline, self.cases, plan, judge)
+        self.notes += found.notes
+        failed = tuple(self._verdict(outcome, c, record.seed) for c, outcome in found.failed)
         made = KernelTuning(
             kernel=self.spec.kernel,
             path=self.spec.path,
@@ -160,26 +133,17 @@ class KernelTuner:
             budget=self.request.budget,
             ended=ended,
             trials=tuple(searching.trials),
-            baseline=base,
-            winner=best,
-            verdict=judge.verdict(best.configuration),
-            finalists=contenders,
+            baseline=found.baseline,
+            winner=found.winner,
+            verdict=judge.verdict(found.winner.configuration),
+            default_verdict=None if baseline is None else judge.verdict(baseline),
+            finalists=found.finalists,
             rejected=(*failed, *judge.rejected),
-            choices=per_case,
+            choices=found.choices,
             resumed=len(record.taken),
             run=record.run,
         )
         return replace(self._with_rates(made, bench), seconds=time.monotonic() - self.started)
-
-    def _only_default(
-        self, contenders: Sequence[Contender], baseline: Configuration | None, reason: str
-    ) -> tuple[Contender, ...]:
-        """Nothing wins whose result at the tuned sizes nobody has looked at."""
-        self.notes.append(f"the default stays: what was timed could not be compared ({reason}); tune at smaller sizes")
-        kept = tuple(c for c in contenders if c.configuration == baseline)
-        if not kept:
-            raise _Ended(Unavailable(f"what was timed could not be compared: {reason}"))
-        return kept
 
     def _baseline(self, bench: Workbench, space: SearchSpace, gate: Sizes | None) -> Configuration | None:
         """The default, or None where it does not launch here. One that is wrong as it stands ends the tuning."""
@@ -190,7 +154,7 @@ class KernelTuner:
         if isinstance(problem, LaunchFailed) and problem.kind == "configuration":
             self.notes.append(f"the default does not run here ({problem.message}), so there is nothing to compare with")
             return None
-        raise _Ended(problem)
+        raise NoWinner(problem)
 
     def _searched(
         self,
@@ -205,52 +169,30 @@ class KernelTuner:
         first = opening(bench, space, self.ledger, self.cases[0], self.default, gate, record.seed)
         group = 1 if self.is_emulated else GROUP
         width = suitable_width(group, learns=sampler.learns)
-        looks: list[Future[Expected | None]] = [Future() for _ in self.cases]
+        samples = ExpectedSamples(bench, TRIAL_PLAN.sample)
         is_there = partial(is_answering, bench, self.default, self.cases[0])
         executor = LocalExecutor(
-            bench, self.cases, gate, TRIAL_PLAN, group=group, width=width, looks=looks, is_there=is_there
-        )
-        searching = Searching(
-            self.spec.kernel,
-            Search(space, sampler, first=[configuration for configuration, _ in first]),
-            executor,
-            record,
-            self.request.budget,
-            self.report,
-            baseline,
-            self.is_finishing,
-            first,
-            # While the first trials are compiled and timed: it can take seconds.
-            in_order=self.is_emulated,
-            meanwhile=partial(look_at_cases, bench, self.default, self.cases, TRIAL_PLAN.sample, looks),
+            bench, self.cases, gate, TRIAL_PLAN, group=group, width=width, samples=samples, is_there=is_there
         )
         try:
+            searching = Searching(
+                self.spec.kernel,
+                Search(space, sampler, first=[configuration for configuration, _ in first]),
+                executor,
+                record,
+                self.request.budget,
+                self.report,
+                baseline,
+                self.is_finishing,
+                first,
+                meanwhile=samples.make,
+                in_order=self.is_emulated,
+            )
             return searching, searching.run()
         except DeviceGone as gone:
-            raise _Ended(Unavailable(str(gone))) from gone
+            raise NoWinner(Unavailable(str(gone))) from gone
         finally:
             executor.close()
-
-    def _timed_again(self, bench: Workbench, searching: Searching, baseline: Configuration | None) -> Timing:
-        """The best with their final times; where all of them fail, the next best, a few times."""
-        plan = replace(EMULATED_PLAN if self.is_emulated else FINAL_PLAN, energy=self.request.energy)
-        failed: list[tuple[Configuration, Outcome]] = []
-        while True:
-            passed_over = [configuration for configuration, _ in failed]
-            chosen = finalists(searching.trials, baseline, len(self.cases), passed_over)
-            if not chosen:
-                raise _Ended(failed[0][1] if failed else _nothing_timed(searching))
-            timing = time_again(bench, chosen, baseline, self.cases, plan)
-            if isinstance(timing, Unavailable):
-                raise _Ended(timing)
-            lost = next((outcome for c, outcome in timing.failed if c == baseline), None)
-            if lost is not None:
-                raise _Ended(lost)
-            failed += timing.failed
-            others = [c for c in timing.contenders if c.configuration != baseline]
-            if others or not timing.failed or len(failed) >= MOST_FAILED:
-                self.notes += timing.notes
-                return replace(timing, failed=tuple(failed))
 
     def _verify(self, configuration: Configuration, seed: int) -> Verdict:
         return verify(
@@ -293,9 +235,3 @@ class KernelTuner:
             seconds=seconds,
             notes=tuple(self.notes),
         )
-
-
-def _nothing_timed(searching: Searching) -> Unavailable:
-    reasons = Counter(t.failure.partition(":")[0] for t in searching.trials if t.failure)
-    shown = ", ".join(f"{count} {reason}" for reason, count in reasons.most_common(3)) or "none was tried"
-    return Unavailable(f"no configuration has a time ({shown})")

@@ -1,14 +1,13 @@
 """Trials on one device of this process: compiled ahead in parallel, gated and timed one group after the other."""
 
+import contextlib
 import math
 import os
 import sys
 import threading
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, InvalidStateError, ThreadPoolExecutor
 from dataclasses import dataclass, replace
-
-import numpy as np
 
 from kernel_forge.domain.finding import Finding
 from kernel_forge.domain.launch import RunRequest
@@ -16,10 +15,10 @@ from kernel_forge.domain.measurement import Timed, TimingPlan
 from kernel_forge.domain.outcome import LaunchFailed, Outcome, Unavailable
 from kernel_forge.domain.spec import Configuration, Sizes
 from kernel_forge.domain.tuning import TunedTrial
-from kernel_forge.jobs.tune.default import GATE_LIMIT
 from kernel_forge.jobs.tune.executor import DeviceGone
 from kernel_forge.jobs.tune.failures import reason_of
-from kernel_forge.jobs.tune.workbench import Workbench
+from kernel_forge.jobs.tune.samples import Contents, ExpectedSamples
+from kernel_forge.jobs.tune.workbench import GATE_LIMIT, Workbench
 from kernel_forge.ports import Artifact, Trial
 from kernel_forge.spec import BoundCase
 from kernel_forge.verify.expectation import Expected
@@ -35,8 +34,6 @@ SWITCH_SECONDS = 0.0001
 would be more than the trial takes."""
 MOST_LOST = 8
 """So many trials in a row without an answer, and the device counts as gone."""
-
-Contents = Mapping[str, np.ndarray[tuple[int, ...], np.dtype[np.generic]]]
 
 
 @dataclass(eq=False)
@@ -66,9 +63,8 @@ class LocalExecutor:
 
     ``gate`` is the case at which every configuration must be right before it is timed at ``cases``; None where there is
     none small enough. Trials are timed in groups of up to ``group``, against each other. ``width`` of them are under
-    way at a time, of which all CPUs but two compile one each. ``looks`` are what a sample of the outputs must be at
-    each of ``cases``, or None, as soon as that is known: what a timed launch left is compared with it (where they are
-    cancelled, or none are given, with nothing). ``is_there`` is asked when many trials in a row had no answer:
+    way at a time, of which all CPUs but two compile one each. What timed launches left is compared with
+    ``samples``, where they are given. ``is_there`` is asked when many trials in a row had no answer:
     it tells whether the device still answers anything, so that it was these configurations that it cannot do.
     """
 
@@ -81,7 +77,7 @@ class LocalExecutor:
         *,
         group: int,
         width: int,
-        looks: "Sequence[Future[Expected | None]]" = (),
+        samples: ExpectedSamples | None = None,
         is_there: Callable[[], bool] = lambda: False,
     ) -> None:
         self._bench = bench
@@ -90,7 +86,7 @@ class LocalExecutor:
         self._plan = plan
         self._group = group
         self.width = width
-        self._looks = looks
+        self._samples = samples
         self._compilers = ThreadPoolExecutor(min(_compilers(), width), "compile")
         self._judges = ThreadPoolExecutor(1, "compare")
         self._switch_interval = sys.getswitchinterval()
@@ -122,8 +118,8 @@ class LocalExecutor:
             self._closed = True
             self._changed.notify_all()
         self._compilers.shutdown(wait=False, cancel_futures=True)
-        for look in self._looks:
-            look.cancel()
+        if self._samples is not None:
+            self._samples.close()
         self._thread.join()
         self._judges.shutdown()
         sys.setswitchinterval(self._switch_interval)
@@ -138,6 +134,8 @@ class LocalExecutor:
             inputs = self._bench.gate.inputs(bound)
             if isinstance(inputs, Unavailable):
                 return inputs
+            if self._samples is not None:
+                self._samples.ask(bound)
             bounds.append(bound)
             requests.append(self._bench.gate.request(bound, inputs, self._limit(number)))
         gate = None if self._gate is None else self._bench.expectation(self._gate, configuration)
@@ -160,8 +158,7 @@ class LocalExecutor:
                 self._do(orders)
             except Exception as error:  # whoever waits for these must not wait for ever
                 for order in orders:
-                    if not order.result.done():
-                        order.result.set_exception(error)
+                    _settle(order, error)
 
     def _next_group(self) -> list[_Order]:
         """The next trials that are compiled, however long those before them take to be; none when closed."""
@@ -244,25 +241,28 @@ class LocalExecutor:
                 return
             for case, taken in enumerate(trial.seconds or ()):
                 self._best[case] = min(self._best[case], taken)  # the best is what others are measured by
-            order.result.set_result(trial)
+            _settle(order, trial)
         except Exception as error:  # whoever waits for it must not wait for ever
-            order.result.set_exception(error)
+            _settle(order, error)
 
     def _wrong(self, order: _Order, seen: Sequence[Contents]) -> Outcome | None:
-        for bound, contents, look in zip(order.bounds, seen, self._looks, strict=False):
-            try:
-                expected = look.result()
-            except CancelledError:
-                continue
-            if expected is not None:
-                wrong = self._bench.gate.wrong_in_sample(bound, expected, contents, self._plan.sample)
-                if wrong is not None:
-                    return wrong
-        return None
+        if self._samples is None:
+            return None
+        found = (self._samples.wrong(bound, contents) for bound, contents in zip(order.bounds, seen, strict=True))
+        return next((wrong for wrong in found if wrong is not None), None)
 
     def _fail(self, order: _Order, outcome: Outcome) -> None:
         self._lost = self._lost + 1 if isinstance(outcome, Unavailable) else 0
         if self._lost >= MOST_LOST and not self._is_there():
-            order.result.set_exception(DeviceGone(reason_of(outcome)))
+            _settle(order, DeviceGone(reason_of(outcome)))
         else:
-            order.result.set_result(TunedTrial(order.configuration, None, reason_of(outcome)))
+            _settle(order, TunedTrial(order.configuration, None, reason_of(outcome)))
+
+
+def _settle(order: _Order, end: TunedTrial | Exception) -> None:
+    """The end of a trial, where it has none yet: two threads may come to it."""
+    with contextlib.suppress(InvalidStateError):
+        if isinstance(end, TunedTrial):
+            order.result.set_result(end)
+        else:
+            order.result.set_exception(end)

@@ -26,7 +26,7 @@ class Searching:
         default: the configuration that speed is compared with; None where there is none.
         is_finishing: whether somebody asked to end with what there is.
         suggestions: what the search was told to try first, and why.
-        meanwhile: what is to be done in this thread once the first trials are on their way.
+        meanwhile: what is to be done in this thread whenever trials are on their way.
         in_order: tell results in the order in which they were asked for, so that the same seed and the same times
             repeat the same search; else as they come, so that one that takes long to compile holds up nothing.
         trials: in the order in which they were told, those of an earlier process first.
@@ -58,16 +58,14 @@ class Searching:
             self.search.recall(taken.configuration, taken.value)
             self.trials.append(taken)
         pending: list[_Pending] = []
-        has_begun = False
         while True:
             ended = self._ended()
             while ended is None and self._wants_more(len(pending)) and (proposal := self.search.ask()) is not None:
                 pending.append((proposal, self.executor.submit(_numbers(proposal))))
             if ended is not None or not pending:
+                self._take_done(pending)
                 return ended or "exhausted"
-            if not has_begun:
-                self.meanwhile()
-                has_begun = True
+            self.meanwhile()
             awaited = pending[:1] if self.in_order else pending
             ended_one = self._wait(awaited)
             if ended_one is None:
@@ -75,6 +73,13 @@ class Searching:
             pending.remove(ended_one)
             proposal, trial = ended_one[0], ended_one[1].result()
             self._take(proposal, replace(trial, reason=self._reason(trial.configuration)))
+
+    def _take_done(self, pending: "Sequence[_Pending]") -> None:
+        """What has ended by the end of the search is not thrown away."""
+        for proposal, future in pending:
+            if future.done() and not future.cancelled() and future.exception() is None:
+                trial = future.result()
+                self._take(proposal, replace(trial, reason=self._reason(trial.configuration)))
 
     def _reason(self, configuration: Configuration) -> str | None:
         return next((reason for suggested, reason in self.suggestions if suggested == configuration), None)

@@ -18,6 +18,10 @@ from kernel_forge.verify.gate import Gate
 
 COMPILE_LIMIT = 60.0
 REFERENCE_LIMIT = 30.0
+GATE_LIMIT = 10.0
+"""Seconds of one execution at the gate."""
+COMPARED_BYTES = 1 << 30
+"""Of the buffers of a case: in float64 the reference of larger ones would not fit beside them."""
 
 
 @dataclass(frozen=True)
