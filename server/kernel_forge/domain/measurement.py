@@ -9,6 +9,8 @@ import numpy as np
 
 from kernel_forge.domain.outcome import RunFailure
 
+Contents = Mapping[str, np.ndarray[tuple[int, ...], np.dtype[np.generic]]]
+"""Flat arrays by buffer."""
 FULL_SAMPLES = 10
 """The fewest samples of a measurement that is taken with all care."""
 EARLY_SAMPLES = 2
@@ -54,6 +56,14 @@ class TimingPlan:
     def is_brief(self) -> bool:
         """Whether accuracy gives way to haste, see the class."""
         return not self.outputs and self.min_samples < FULL_SAMPLES
+
+    def part_of(self, contents: Contents) -> Contents:
+        """What is to be given back of the contents of the writable buffers."""
+        if self.outputs:
+            return contents
+        if not self.sample:
+            return {}
+        return {name: array[sampled(len(array), self.sample)] for name, array in contents.items()}
 
     def is_hopeless(self, seconds: float) -> bool:
         """Whether an execution of so many seconds is slower than is of interest."""
@@ -101,7 +111,7 @@ class Timed:
     """
 
     measurement: Measurement
-    contents: Mapping[str, np.ndarray[tuple[int, ...], np.dtype[np.generic]]]
+    contents: Contents
     joules: float | None = None
 
 

@@ -49,39 +49,6 @@ def compare(
     worst = _plainly_right(dtype, got, want, tolerance)
     if worst is not None:
         return Comparison(None, worst, got.size)
-    return _compare_each(name, dtype, got, want, tolerance, poison_seed=poison_seed, overflow=overflow)
-
-
-def _plainly_right(dtype: DType, got: Array, want: Array, tolerance: Array) -> float | None:
-    """The largest error as a fraction of the tolerance where everything is finite and fits; None where anything does
-    not, or is not that simple. Block by block, which stay in the cache: most outputs are right, and some are large.
-    """
-    if not dtype.is_float:
-        return 0.0 if not tolerance.any() and np.array_equal(got, _wrapped(dtype, want)) else None
-    flat_got, flat_want = got.reshape(-1), want.reshape(-1)
-    allowed = tolerance.reshape(-1) if tolerance.shape == got.shape else np.broadcast_to(tolerance, got.shape).flat
-    worst = 0.0
-    for start in range(0, got.size, _BLOCK):
-        part = slice(start, start + _BLOCK)
-        limit = np.asarray(allowed[part], np.float64)
-        with np.errstate(all="ignore"):
-            error = np.abs(flat_got[part].astype(np.float64) - flat_want[part].astype(np.float64))
-            if not (error <= limit).all() or not np.isfinite(limit).all() or not np.isfinite(error).all():
-                return None
-            worst = max(worst, float(np.max(error / limit, initial=0.0, where=error > 0)))
-    return worst
-
-
-def _compare_each(
-    name: str,
-    dtype: DType,
-    got: Array,
-    want: Array,
-    tolerance: Array,
-    *,
-    poison_seed: int | None,
-    overflow: Array | None,
-) -> Comparison:
     got_values, want_values, error = _errors(dtype, got, want)
     error = np.where(_may_overflow(dtype, got_values, want_values, tolerance), 0.0, error)
     left_out = np.broadcast_to(np.isinf(tolerance), got.shape)
@@ -123,6 +90,26 @@ def _compare_each(
         max_ulp=_max_ulp(error, want_values, finite, dtype) if dtype.is_float else None,
     )
     return Comparison(replace(mismatch, message=describe(mismatch)), float(fraction.max()), got.size - out, out)
+
+
+def _plainly_right(dtype: DType, got: Array, want: Array, tolerance: Array) -> float | None:
+    """The largest error as a fraction of the tolerance where everything is finite and fits; None where anything does
+    not, or is not that simple. Block by block, which stay in the cache: most outputs are right, and some are large.
+    """
+    if not dtype.is_float:
+        return 0.0 if not tolerance.any() and np.array_equal(got, _wrapped(dtype, want)) else None
+    flat_got, flat_want = got.reshape(-1), want.reshape(-1)
+    allowed = tolerance.reshape(-1) if tolerance.shape == got.shape else np.broadcast_to(tolerance, got.shape).flat
+    worst = 0.0
+    for start in range(0, got.size, _BLOCK):
+        part = slice(start, start + _BLOCK)
+        limit = np.asarray(allowed[part], np.float64)
+        with np.errstate(all="ignore"):
+            error = np.abs(flat_got[part].astype(np.float64) - flat_want[part].astype(np.float64))
+            if not (error <= limit).all() or not np.isfinite(limit).all() or not np.isfinite(error).all():
+                return None
+            worst = max(worst, float(np.max(error / limit, initial=0.0, where=error > 0)))
+    return worst
 
 
 def describe(m: Mismatch) -> str:

@@ -37,10 +37,13 @@ Key = tuple[object, ...]
 
 @dataclass(frozen=True, slots=True)
 class Rough:
-    """An expectation, and whether its tolerance is rough: what differs by more may be right, where results jump."""
+    """An expectation, and whether its tolerance is rough: what differs by more may be right, where results jump. Then
+    ``seconds`` is what one evaluation of the reference took.
+    """
 
     expected: Expected | Unavailable
     is_rough: bool = False
+    seconds: float = 0.0
 
 
 class Gate:
@@ -115,18 +118,14 @@ class Gate:
         found = self._evaluate(bound)
         if isinstance(found, Unavailable):
             return Rough(found)
-        if found.lacks_outputs or found.seconds < A_MOMENT:
+        if found.wants_exact:
             whole = self.quickly(bound, compiled, time_limit)
             if isinstance(whole.expected, Unavailable):
                 return whole
             return replace(whole, expected=sample_of(bound, whole.expected, most))
         reference = {name: _sample(value, most) for name, value in found.reference.items()}
-        return Rough(Expected(reference, self._roughly(reference, troubled=found.is_troubled), {}), is_rough=True)
-
-    def seconds(self, bound: BoundCase) -> float:
-        """What one evaluation of the reference took at this case; 0 where it was not needed yet."""
-        found = self._evaluated.get(self.key(bound))
-        return found.seconds if isinstance(found, _Evaluation) else 0.0
+        tolerance = self._roughly(reference, troubled=found.is_troubled)
+        return Rough(Expected(reference, tolerance, {}), is_rough=True, seconds=found.seconds)
 
     def forget(self, bound: BoundCase) -> None:
         """Let go of the arrays of a case: they are made anew where it is asked for again."""
@@ -138,10 +137,10 @@ class Gate:
         found = self._evaluate(bound)
         if isinstance(found, Unavailable):
             return Rough(found)
-        if found.lacks_outputs or found.seconds < A_MOMENT:
+        if found.wants_exact:
             return Rough(self.expected(bound, compiled, time_limit))
         tolerance = self._roughly(found.reference, troubled=found.is_troubled)
-        return Rough(Expected(found.reference, tolerance, found.inputs), is_rough=True)
+        return Rough(Expected(found.reference, tolerance, found.inputs), is_rough=True, seconds=found.seconds)
 
     def _evaluate(self, bound: BoundCase) -> "_Evaluation | Unavailable":
         key = self.key(bound)
@@ -228,6 +227,11 @@ class _Evaluation:
     seconds: float
     lacks_outputs: bool
     is_troubled: bool
+
+    @property
+    def wants_exact(self) -> bool:
+        """Whether the exact tolerance is to be derived: soon done, or the only way to have all outputs."""
+        return self.lacks_outputs or self.seconds < A_MOMENT
 
 
 def sample_of(bound: BoundCase, expected: Expected, most: int) -> Expected:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from kernel_forge.domain.launch import CompileRequest, RunRequest
-from kernel_forge.domain.measurement import Measurement, Peaks, Timed, TimingPlan, Timings, sampled
+from kernel_forge.domain.measurement import Measurement, Peaks, Timed, TimingPlan, Timings
 from kernel_forge.domain.outcome import CompileFailed, CompilerMessage, Outcome, Ran, RunOutcome, Unavailable
 from kernel_forge.domain.tuning import Budget, KernelTuning
 from kernel_forge.jobs.requests import TuneRequest
@@ -116,9 +116,7 @@ class PlayedDevice(FakeDevice):
             is_final = plan.outputs or plan.sample == self.final_sample
             is_wrong = self.wrong_timed(values, n) or (is_final and self.wrong_finals(values, n))
             contents = self._ran(trial.artifact, trial.request, lambda *_, spoils=is_wrong: spoils).contents
-            if not plan.outputs:
-                contents = {n: a[sampled(len(a), plan.sample)] for n, a in contents.items() if plan.sample}
-            results.append(Timed(made, contents))
+            results.append(Timed(made, plan.part_of(contents)))
         return Timings(tuple(results), 1.0)
 
     def peaks(self) -> Peaks | Unavailable:

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import shutil
+import threading
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -66,13 +67,15 @@ def load_code(artifact: Artifact) -> tuple[Code, Mapping[str, UserFile]] | Unava
         return known
     loaded = _load(folder)
     if not isinstance(loaded, Unavailable):
-        while len(_read_lately) >= _MOST_KEPT:
-            _read_lately.pop(next(iter(_read_lately), ""), None)
-        _read_lately[artifact.handle] = loaded
+        with _keeping:
+            while len(_read_lately) >= _MOST_KEPT:
+                del _read_lately[next(iter(_read_lately))]
+            _read_lately[artifact.handle] = loaded
     return loaded
 
 
 _MOST_KEPT = 32
+_keeping = threading.Lock()
 _read_lately: dict[str, tuple[Code, Mapping[str, UserFile]]] = {}
 
 

@@ -13,7 +13,6 @@ from kernel_forge.domain.measurement import (
     Timings,
     is_narrow,
     median_interval,
-    sampled,
 )
 from kernel_forge.domain.outcome import Ran, RunFailure, RunOutcome
 from kernel_forge.ports import Artifact, Trial
@@ -53,7 +52,5 @@ def _result(outcome: RunOutcome, samples: list[float], plan: TimingPlan, *, earl
         return outcome
     low, high = median_interval(samples)
     median = statistics.median(samples)
-    contents = outcome.contents if plan.outputs else {}
-    if plan.sample and not plan.outputs:
-        contents = {name: array[sampled(len(array), plan.sample)] for name, array in outcome.contents.items()}
-    return Timed(Measurement(median, low, high, len(samples), 1, "process", None, BASIS, early), contents)
+    measurement = Measurement(median, low, high, len(samples), 1, "process", None, BASIS, early)
+    return Timed(measurement, plan.part_of(outcome.contents))

@@ -16,7 +16,7 @@ from kernel_forge.spec import is_legal
 _ONCE = TimingPlan(budget=0.1, interval=1.0, min_samples=1, outputs=False)
 
 
-def refuse_nothing(bench: Workbench, default: Configuration, cases: Sequence[Sizes]) -> None:
+def refuse_unfit_cases(bench: Workbench, default: Configuration, cases: Sequence[Sizes]) -> None:
     """There must be something to time, and to compare: nothing wins whose results nobody has looked at.
 
     Raises:

@@ -168,7 +168,7 @@ class _FinalCase:
             return result
         wrong = self._wrong(bound, want.expected, result)
         if wrong is not None and want.is_rough:
-            exact = self._exact(bound)
+            exact = self._exact(bound, EVALUATIONS * want.seconds)
             if isinstance(exact, Unavailable):
                 self.uncompared = exact.reason
                 return result
@@ -181,9 +181,11 @@ class _FinalCase:
             return gate.wrong(bound, expected, result.contents)
         return gate.wrong_in_sample(bound, expected, result.contents, self._sample)
 
-    def _exact(self, bound: BoundCase) -> Expected | Unavailable:
-        """With the exact tolerance, for results that differ by more than a rough one: right ones do where they jump."""
-        seconds = EVALUATIONS * self._bench.gate.seconds(bound)
+    def _exact(self, bound: BoundCase, seconds: float) -> Expected | Unavailable:
+        """With the exact tolerance, for results that differ by more than a rough one: right ones do where they jump.
+
+        ``seconds`` is what deriving it takes.
+        """
         if seconds > EXACT_SECONDS:
             return Unavailable(f"its tolerance would take some {seconds:.0f} s to derive: the reference is slow there")
         found = self._bench.gate.expected(bound, lambda: self._bench.compile(bound), RUN_LIMIT)

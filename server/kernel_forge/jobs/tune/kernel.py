@@ -18,7 +18,7 @@ from kernel_forge.jobs.rates import limits_of, occupancy_of, rates, work_of
 from kernel_forge.jobs.requests import TuneRequest
 from kernel_forge.jobs.tune.cases import affordable_case, gate_case
 from kernel_forge.jobs.tune.conclusion import Judge, NoWinner, conclude
-from kernel_forge.jobs.tune.default import is_answering, problem_with_default, refuse_nothing
+from kernel_forge.jobs.tune.default import is_answering, problem_with_default, refuse_unfit_cases
 from kernel_forge.jobs.tune.executor import DeviceGone
 from kernel_forge.jobs.tune.local import LocalExecutor, suitable_width
 from kernel_forge.jobs.tune.opening import opening
@@ -82,7 +82,7 @@ class KernelTuner:
         bench = self._bench(seed)
         if self.is_emulated and not self.request.cases:
             self._emulate_smaller(bench)
-        refuse_nothing(bench, self.default, self.cases)
+        refuse_unfit_cases(bench, self.default, self.cases)
         space = search_space(self.spec, self.source, self.cases, self.fixed, bench.limits, self.info.name)
         self.notes += ruled_out(space)
         record = open_record(self.ledger, self.request, subject, platform, self.cases, self.fixed, seed)

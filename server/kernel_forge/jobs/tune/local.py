@@ -11,13 +11,13 @@ from dataclasses import dataclass, replace
 
 from kernel_forge.domain.finding import Finding
 from kernel_forge.domain.launch import RunRequest
-from kernel_forge.domain.measurement import Timed, TimingPlan
+from kernel_forge.domain.measurement import Contents, Timed, TimingPlan
 from kernel_forge.domain.outcome import LaunchFailed, Outcome, Unavailable
 from kernel_forge.domain.spec import Configuration, Sizes
 from kernel_forge.domain.tuning import TunedTrial
 from kernel_forge.jobs.tune.executor import DeviceGone
 from kernel_forge.jobs.tune.failures import reason_of
-from kernel_forge.jobs.tune.samples import Contents, ExpectedSamples
+from kernel_forge.jobs.tune.samples import ExpectedSamples
 from kernel_forge.jobs.tune.workbench import GATE_LIMIT, Workbench
 from kernel_forge.ports import Artifact, Trial
 from kernel_forge.spec import BoundCase

@@ -1,12 +1,10 @@
 """What a sample of the outputs must be at the tuned cases: found in the main thread, while trials are on their way."""
 
 import time
-from collections.abc import Mapping
 from concurrent.futures import CancelledError, Future
 from functools import partial
 
-import numpy as np
-
+from kernel_forge.domain.measurement import Contents
 from kernel_forge.domain.outcome import Outcome
 from kernel_forge.jobs.tune.workbench import COMPARED_BYTES, REFERENCE_LIMIT, Workbench
 from kernel_forge.spec import BoundCase
@@ -20,7 +18,6 @@ SAMPLE = 1 << 16
 PLAINLY = 0.25
 """The share of a sample that must be off by more than a rough tolerance: a right kernel is where results jump (ties of
 a rounding, say), which only the exact tolerance knows. The finals compare exactly."""
-Contents = Mapping[str, np.ndarray[tuple[int, ...], np.dtype[np.generic]]]
 Answer = Rough | None
 
 

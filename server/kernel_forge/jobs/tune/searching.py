@@ -72,14 +72,13 @@ class Searching:
                 continue
             pending.remove(ended_one)
             proposal, trial = ended_one[0], ended_one[1].result()
-            self._take(proposal, replace(trial, reason=self._reason(trial.configuration)))
+            self._take(proposal, trial)
 
-    def _take_done(self, pending: "Sequence[_Pending]") -> None:
+    def _take_done(self, pending: Sequence[_Pending]) -> None:
         """What has ended by the end of the search is not thrown away."""
         for proposal, future in pending:
             if future.done() and not future.cancelled() and future.exception() is None:
-                trial = future.result()
-                self._take(proposal, replace(trial, reason=self._reason(trial.configuration)))
+                self._take(proposal, future.result())
 
     def _reason(self, configuration: Configuration) -> str | None:
         return next((reason for suggested, reason in self.suggestions if suggested == configuration), None)
@@ -103,6 +102,7 @@ class Searching:
             wait([future for _, future in awaited], POLL_SECONDS, FIRST_COMPLETED)
 
     def _take(self, proposal: Proposal, trial: TunedTrial) -> None:
+        trial = replace(trial, reason=self._reason(trial.configuration))
         self.record.trial(len(self.trials), trial)  # before the search goes on: what it knows outlives this process
         if trial.value is None:
             self.search.tell_failed(proposal, trial.failure or "")
