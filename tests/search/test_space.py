@@ -146,3 +146,11 @@ def test_a_parameter_has_values_that_fit_its_places() -> None:
     assert space([], {"a": tuple(range(10_000))}).size == 10_000
     with pytest.raises(UsageError, match="a has 10,001 values"):
         space([], {"a": tuple(range(10_001))})
+
+
+def test_values_that_no_float_tells_apart_have_places_all_the_same() -> None:
+    """float(10**300 + i) is 1e300 for i from 0 to 4: on a logarithmic scale they are one point."""
+    (parameter,) = parameters_of([("a", [10**300 + i for i in (3, 0, 4, 1, 2)])])
+    assert parameter.coordinates().tolist() == [0.75, 0.0, 1.0, 0.25, 0.5]
+    (few,) = parameters_of([("a", [10**300 + 1, 10**300])])
+    assert few.coordinates().tolist() == [1.0, 0.0]
