@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from kernel_forge.cli.audit import read_anchor
+from kernel_forge.domain.errors import UsageError
 from kernel_forge.domain.record import Kind
 from tests.cli.test_cli import BAD, GOOD, write
 from tests.ledger.records import record, subject, tamper, trial, written
@@ -215,3 +217,26 @@ def test_a_ledger_in_trouble_gives_one_note_and_the_verdict(
     assert done.stdout.count("✗") == 2
     assert done.stderr.count("runs are not recorded") == 1
     assert len(done.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"count": False},
+        {"count": True, "marks": "0" * 8},
+        {"count": 0.0},
+        {"count": -1},
+        {"kernel-forge anchor": True},
+        {"kernel-forge anchor": 1.0},
+        {"hash": "1" * 64},
+    ],
+)
+def test_an_anchor_is_what_was_exported(tmp_path: Path, changed: dict[str, object]) -> None:
+    """Booleans are integers to Python; an empty ledger has the hash of 64 zeros."""
+    anchor = {"kernel-forge anchor": 1, "count": 0, "hash": "0" * 64, "marks": ""}
+    path = tmp_path / "anchor.json"
+    path.write_text(json.dumps(anchor))
+    assert read_anchor(path).count == 0
+    path.write_text(json.dumps({**anchor, **changed}))
+    with pytest.raises(UsageError, match=r"is no anchor|is damaged"):
+        read_anchor(path)
