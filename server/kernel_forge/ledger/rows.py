@@ -69,7 +69,7 @@ UNREADABLE = (ValueError, TypeError, KeyError, AttributeError, OverflowError, Re
 def checked_entry(number: int, content: str, previous: str, digest: str) -> Entry | Unreadable:
     """The entry of a row that somebody else may have written."""
     try:
-        check_shape(parsed(content))
+        check_shape(_parsed(content))
         return entry_of(number, content, previous, digest)
     except UNREADABLE as error:
         return Unreadable(number, str(error).split("\n", 1)[0][:200] or type(error).__name__)
@@ -77,7 +77,7 @@ def checked_entry(number: int, content: str, previous: str, digest: str) -> Entr
 
 def entry_of(number: int, content: str, previous: str, digest: str) -> Entry:
     """The entry of a row that was written from a record."""
-    data = parsed(content)
+    data = _parsed(content)
     recorded, key = _moment(data.pop("recorded")), data.pop("key")
     data["kind"] = Kind(data["kind"])
     data["started"] = _moment(data["started"])
@@ -91,7 +91,7 @@ def entry_of(number: int, content: str, previous: str, digest: str) -> Entry:
     return Entry(number, recorded, Record(**data), key, previous, digest)
 
 
-def parsed(content: str) -> dict[str, Any]:
+def _parsed(content: str) -> dict[str, Any]:
     """The JSON object in ``content``; ValueError for numbers that no float can be, NaN and infinities among them."""
     found: dict[str, Any] = json.loads(content, parse_int=_integer, parse_float=_finite, parse_constant=_finite)
     return found

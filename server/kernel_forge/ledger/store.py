@@ -21,7 +21,7 @@ from kernel_forge.ledger.files import (
     write_ahead_file,
 )
 from kernel_forge.ledger.queries import FIELDS, statement
-from kernel_forge.ledger.rows import Lookup, checked_entry, content_of, entry_of, lookup_of, parsed
+from kernel_forge.ledger.rows import Lookup, checked_entry, content_of, entry_of, lookup_of
 from kernel_forge.ledger.schema import TRIGGERS, triggers, version_of
 
 _INSERT = (
@@ -73,9 +73,12 @@ class SqliteLedger:
                 number, previous = (last[0] + 1, last[1]) if last is not None else (1, GENESIS)
                 if record.run is not None:
                     self._refuse_strange(connection, record.run)
-                content = self._content(record)
-                made = digest(number, previous, content)
-                entry = entry_of(number, content, previous, made)
+                try:
+                    content = content_of(record, self._clock())
+                    made = digest(number, previous, content)
+                    entry = entry_of(number, content, previous, made)  # what could not be read is not written
+                except ValueError as error:
+                    raise LedgerUnavailable(f"{self.file} takes no such record: {error}") from None
                 connection.execute(_INSERT, (number, content, previous, made, *lookup_of(content)))
                 connection.execute("COMMIT")
             except BaseException:
@@ -176,14 +179,6 @@ class SqliteLedger:
                 # Version 0: another process is making it just now.
                 rows = connection.execute(query, values).fetchall() if version else []
             return tuple(checked_entry(*row) for row in rows)
-
-    def _content(self, record: Record) -> str:
-        try:
-            content = content_of(record, self._clock())
-            parsed(content)
-        except ValueError as error:
-            raise LedgerUnavailable(f"{self.file} takes no such record: {error}") from None
-        return content
 
     def _hash_of(self, run: int) -> str:
         with self._lock, self._explained("read"):
