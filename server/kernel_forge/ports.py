@@ -8,7 +8,7 @@ from kernel_forge.domain.launch import CompileRequest, RunRequest
 from kernel_forge.domain.measurement import Peaks, TimingPlan, Timings
 from kernel_forge.domain.outcome import CompileFailed, CompilerMessage, RunOutcome, SanitizerFailure, Unavailable
 from kernel_forge.domain.performance import Counters
-from kernel_forge.domain.record import Anchor, Audit, Entry, Record, Selection
+from kernel_forge.domain.record import Anchor, Audit, BadEntry, Entry, Record, Selection, Unreadable
 from kernel_forge.domain.resources import Resources
 
 SANITIZERS = ("memcheck", "racecheck", "initcheck", "synccheck")
@@ -128,15 +128,25 @@ class Ledger(Protocol):
         ...
 
     def append(self, record: Record) -> Entry:
-        """Write ``record`` down. Once this returns, the entry outlives the death of any process."""
+        """Write ``record`` down. Once this returns, the entry outlives the death of any process.
+
+        Refused where the search that it belongs to is not there, or not the one that was claimed.
+        """
         ...
 
-    def entry(self, number: int) -> Entry | None:
+    def entry(self, number: int) -> Entry | Unreadable | None:
         """The entry of that number, if there is one."""
         ...
 
     def entries(self, selection: Selection) -> tuple[Entry, ...]:
-        """The entries of ``selection``, the newest first; none where there is no ledger yet."""
+        """The entries of ``selection``, the newest first; none where there is no ledger yet.
+
+        What is unreadable is passed over.
+        """
+        ...
+
+    def listing(self, selection: Selection) -> tuple[Entry | Unreadable, ...]:
+        """The same with what is unreadable, in its place."""
         ...
 
     def unfinished(self, key: str) -> tuple[Entry, ...]:
@@ -148,6 +158,10 @@ class Ledger(Protocol):
 
         The death of a process ends its claims.
         """
+        ...
+
+    def check(self, run: int) -> BadEntry | None:
+        """The first entry that is not as it was written, from that of a search to the last that belongs to it."""
         ...
 
     def audit(self, anchor: Anchor | None = None) -> Audit:

@@ -6,11 +6,15 @@ import sqlite3
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from kernel_forge.cli.audit import read_anchor
+from kernel_forge.domain.errors import UsageError
 from kernel_forge.domain.record import Kind
 from tests.cli.test_cli import BAD, GOOD, write
+from tests.ledger.records import forge as forge_ledger
 from tests.ledger.records import record, subject, tamper, trial, written
 
 
@@ -215,3 +219,63 @@ def test_a_ledger_in_trouble_gives_one_note_and_the_verdict(
     assert done.stdout.count("✗") == 2
     assert done.stderr.count("runs are not recorded") == 1
     assert len(done.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"count": False},
+        {"count": True, "marks": "0" * 8},
+        {"count": 0.0},
+        {"count": -1},
+        {"kernel-forge anchor": True},
+        {"kernel-forge anchor": 1.0},
+        {"hash": "1" * 64},
+    ],
+)
+def test_an_anchor_is_what_was_exported(tmp_path: Path, changed: dict[str, object]) -> None:
+    """Booleans are integers to Python; an empty ledger has the hash of 64 zeros."""
+    anchor = {"kernel-forge anchor": 1, "count": 0, "hash": "0" * 64, "marks": ""}
+    path = tmp_path / "anchor.json"
+    path.write_text(json.dumps(anchor))
+    assert read_anchor(path).count == 0
+    path.write_text(json.dumps({**anchor, **changed}))
+    with pytest.raises(UsageError, match=r"is no anchor|is damaged"):
+        read_anchor(path)
+
+
+def test_what_is_unreadable_is_shown_as_that_and_hides_nothing(tmp_path: Path) -> None:
+    """Hashes are right, values are none that we write: 10**400 is more than any float, JSON has no NaN."""
+    (tmp_path / ".git").mkdir()
+    ledger = written(tmp_path, 1)
+    for _ in range(2):
+        ledger.append(record(kind=Kind.TUNE, outcome={"type": "Begun"}))
+    ledger.append(trial(2, 64))
+    ledger.append(trial(2, 128))
+    ended = {"type": "Tuned", "improved": True}
+    ledger.append(record(kind=Kind.TUNE_END, outcome=ended, subject=None, platform=None, run=2))
+    ledger.close()
+
+    def write(entries: list[dict[str, Any]]) -> None:
+        entries[2]["details"] = {"seconds": float("nan")}
+        entries[3]["details"] = {"seconds": [10**400]}
+        entries[5]["measurement"] = {"seconds": 10**400}
+
+    forge_ledger(ledger.file, write)
+    done = forge(tmp_path, "history")
+    assert (done.returncode, done.stderr) == (0, "")
+    third, second, first = done.stdout.splitlines()
+    assert third == "   3  ? unreadable: NaN is no number of ours"
+    assert "? ended, but entry 6, which says how, is unreadable (emulated)" in second
+    assert "✓ passed" in first
+    one = forge(tmp_path, "history", "2").stdout.splitlines()
+    assert "? ended, but entry 6" in one[1]
+    parts = [line for line in one if (line.startswith("   ") and "trial" in line) or "unreadable: " in line]
+    assert [line.split()[0] for line in parts] == ["4", "5", "6"]
+    assert "unreadable: 10000000000000000000 is no number of ours" in parts[0]
+    assert forge(tmp_path, "history", "3").stdout.splitlines()[1] == "  ? unreadable: NaN is no number of ours"
+    for arguments, runs in (((), [3, 2, 1]), (("2",), [2, 4, 5, 6]), (("3",), [3])):
+        listed = json.loads(forge(tmp_path, "history", "--json", *arguments).stdout)["runs"]
+        assert [each["run"] for each in listed] == runs
+        assert [each["run"] for each in listed if "unreadable" in each] == [r for r in runs if r in (3, 4, 6)]
+    assert forge(tmp_path, "audit").returncode == 0

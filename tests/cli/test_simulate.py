@@ -86,3 +86,23 @@ def test_the_largest_seed(space: Path) -> None:
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     done = run(tmp_path / "none.json")
     assert done.returncode == 2 and "cannot be read" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("names", "values", "text"),
+    [
+        (["a"], range(10_001), "a has 10,001 values, a tunable can have 10,000"),
+        ([f"p{k}" for k in range(70)], range(2), "too many combinations of p0, p1, "),
+    ],
+)
+def test_a_space_that_cannot_be_numbered_is_one_clear_error(
+    tmp_path: Path, names: list[str], values: range, text: str
+) -> None:
+    records = {str(v): {**dict.fromkeys(names, v), "time": 1.0 + v} for v in values}
+    listed = {name: list(values) for name in names}
+    path = tmp_path / "space.json"
+    path.write_text(json.dumps({"tune_params_keys": names, "tune_params": listed, "cache": records}), encoding="utf-8")
+    done = run(path)
+    assert (done.returncode, done.stdout) == (2, "")
+    (line,) = done.stderr.splitlines()
+    assert text in line

@@ -127,3 +127,39 @@ def test_a_missing_and_a_broken_file(tmp_path: Path) -> None:
     (tmp_path / "broken.json.gz").write_bytes(gzip.compress(b'{"cache": {}}')[:-9])
     with pytest.raises(UsageError, match="cannot be read"):
         read_recorded_space(tmp_path / "broken.json.gz")
+
+
+def objective(name: str, unit: str | None) -> dict[str, Any]:
+    """T4 results with two configurations, whose objective is 1 and 2."""
+    made = [{"name": name, "value": value} | ({} if unit is None else {"unit": unit}) for value in (1.0, 2.0)]
+    results = [
+        {"configuration": {"B": b}, "invalidity": "correct", "measurements": [m], "objectives": [name]}
+        for b, m in enumerate(made)
+    ]
+    return {"results": results}
+
+
+@pytest.mark.parametrize(
+    ("name", "unit"),
+    [("GFLOP/s", ""), ("GFLOP/s", None), ("energy", ""), ("timesteps/s", ""), ("throughput", None), ("time", "J")],
+)
+def test_an_objective_that_is_no_time_is_refused(tmp_path: Path, name: str, unit: str | None) -> None:
+    """Of GFLOP/s more is better: to show it in ms and look for the least would be wrong twice."""
+    with pytest.raises(UsageError, match=r"the objective .* (no unit of time|is not named as a time)"):
+        read(tmp_path, objective(name, unit))
+
+
+@pytest.mark.parametrize(
+    ("name", "unit", "first"),
+    [
+        ("time", None, 1.0),
+        ("runtime", "", 1.0),
+        ("kernel_time", "", 1.0),
+        ("Elapsed time", "", 1.0),
+        ("benchmark", "us", 1e-3),
+    ],
+)
+def test_an_objective_is_a_time_by_its_unit_or_its_name(
+    tmp_path: Path, name: str, unit: str | None, first: float
+) -> None:
+    assert [t.time for t in read(tmp_path, objective(name, unit)).trials] == [first, 2 * first]

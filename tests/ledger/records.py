@@ -1,5 +1,6 @@
 """Records to write, and a hand that tampers with what was written."""
 
+import json
 import sqlite3
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -8,6 +9,8 @@ from typing import Any
 
 from kernel_forge.domain.record import Kind, Platform, Record, Subject
 from kernel_forge.ledger import SqliteLedger
+from kernel_forge.ledger.chain import GENESIS, digest
+from kernel_forge.ledger.rows import lookup_of
 from kernel_forge.ledger.schema import TRIGGERS
 
 STARTED = datetime(2026, 12, 2, 23, 10, 5, 123456, tzinfo=UTC)
@@ -48,6 +51,24 @@ def written(project: Path, count: int) -> SqliteLedger:
         ledger.append(record(number))
     ledger.close()
     return ledger
+
+
+def forge(file: Path, change: Callable[[list[dict[str, Any]]], object]) -> None:
+    """``change`` the contents of all entries, in their order, and make the hashes anew as one who knows how would."""
+
+    def rewrite(connection: sqlite3.Connection) -> None:
+        contents = [json.loads(text) for (text,) in connection.execute("SELECT content FROM entries ORDER BY number")]
+        change(contents)
+        connection.execute("DELETE FROM entries")
+        previous = GENESIS
+        for number, data in enumerate(contents, 1):
+            content = json.dumps(data, sort_keys=True, separators=(",", ":"))
+            made = digest(number, previous, content)
+            values = (number, content, previous, made, *lookup_of(content))
+            connection.execute("INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", values)
+            previous = made
+
+    tamper(file, rewrite)
 
 
 def tamper(file: Path, change: Callable[[sqlite3.Connection], object]) -> None:

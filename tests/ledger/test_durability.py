@@ -5,11 +5,13 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from kernel_forge.domain.record import Selection
 from kernel_forge.ledger import SqliteLedger
+from kernel_forge.ledger.files import claim_file
 from tests.ledger.records import record
 
 WRITER = """
@@ -117,3 +119,55 @@ def test_many_begin_a_ledger_at_once(tmp_path: Path) -> None:
             made = [pool.submit(begin) for _ in range(4)]
             assert sorted(m.result() for m in made) == [1, 2, 3, 4]
         assert SqliteLedger(project).audit().is_sound
+
+
+def test_a_claim_leaves_no_file(tmp_path: Path) -> None:
+    file = tmp_path / "run-1.lock"
+    for _ in range(2):
+        release = claim_file(file)
+        assert release is not None
+        assert file.exists()
+        assert claim_file(file) is None
+        release()
+        assert not file.exists()
+    file.touch()  # of a process that was killed
+    release = claim_file(file)
+    assert release is not None
+    release()
+    assert not file.exists()
+
+
+def test_a_claim_of_a_file_that_was_removed_removes_no_other(tmp_path: Path) -> None:
+    file = tmp_path / "run-1.lock"
+    first = claim_file(file)
+    file.unlink()
+    second = claim_file(file)
+    assert first is not None and second is not None
+    first()
+    assert file.exists()
+    assert claim_file(file) is None
+    second()
+
+
+def test_one_at_a_time_holds_a_claim_whose_file_comes_and_goes(tmp_path: Path) -> None:
+    """A lock on a file that another has just removed is no claim: else two would hold it."""
+    file, inside, most = tmp_path / "run-1.lock", [0], [0]
+
+    def hold() -> int:
+        held = 0
+        for _ in range(400):
+            release = claim_file(file)
+            if release is not None:
+                inside[0] += 1
+                most[0] = max(most[0], inside[0])
+                time.sleep(0)
+                inside[0] -= 1
+                held += 1
+                release()
+        return held
+
+    with ThreadPoolExecutor(4) as pool:
+        held = sum(each.result() for each in [pool.submit(hold) for _ in range(4)])
+    assert held > 0
+    assert most == [1]
+    assert not file.exists()

@@ -2,16 +2,19 @@
 
 import hashlib
 import json
+import shutil
 import sqlite3
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from kernel_forge.domain.errors import LedgerUnavailable
-from kernel_forge.domain.record import BadEntry, Generation, Kind, Selection, likeness
+from kernel_forge.domain.record import BadEntry, Entry, Generation, Kind, Selection, Unreadable, likeness
 from kernel_forge.ledger import SqliteLedger
-from tests.ledger.records import PLATFORM, STARTED, record, subject, tamper, trial, written
+from tests.ledger.records import PLATFORM, STARTED, forge, record, subject, tamper, trial, written
 
 
 @pytest.fixture
@@ -56,13 +59,13 @@ def test_times_are_utc(tmp_path: Path) -> None:
     assert json.loads(content)["started"] == "2026-12-02T23:10:05.123456Z"
     assert json.loads(content)["recorded"] == "2027-01-01T00:00:00.000000Z"
     assert entry.recorded == datetime(2027, 1, 1, tzinfo=UTC)
-    with pytest.raises(ValueError, match="zone"):
+    with pytest.raises(LedgerUnavailable, match="zone"):
         ledger.append(record(started=datetime(2027, 1, 1)))
     assert ledger.append(record()).number == 2  # the refused one left nothing behind
 
 
 def test_no_number_that_json_has_not(ledger: SqliteLedger) -> None:
-    with pytest.raises(ValueError, match="JSON"):
+    with pytest.raises(LedgerUnavailable, match="JSON"):
         ledger.append(record(seconds=float("nan")))
     assert ledger.entries(Selection()) == ()
 
@@ -161,15 +164,28 @@ def test_reading_makes_nothing(ledger: SqliteLedger) -> None:
     assert not ledger.file.parent.exists()
 
 
+def changed(ledger: SqliteLedger, change: Callable[[dict[str, Any]], object], number: int = 1) -> None:
+    """The entry of that number as somebody leaves it who can write JSON that Python reads, NaN for one."""
+
+    def rewrite(connection: sqlite3.Connection) -> None:
+        ((content,),) = connection.execute("SELECT content FROM entries WHERE number = ?", (number,))
+        data = json.loads(content)
+        change(data)
+        connection.execute("UPDATE entries SET content = ? WHERE number = ?", (json.dumps(data), number))
+
+    tamper(ledger.file, rewrite)
+
+
 @pytest.mark.parametrize(
     "content",
     ["", "[]", "{}", "[" * 100_000, '{"kind": "verify"}', "null"],
 )
 def test_content_that_is_none_of_ours(tmp_path: Path, content: str) -> None:
-    ledger = written(tmp_path, 1)
-    tamper(ledger.file, lambda c: c.execute("UPDATE entries SET content = ?", (content,)))
-    with pytest.raises(LedgerUnavailable, match="none of ours"):
-        ledger.entries(Selection())
+    ledger = written(tmp_path, 2)
+    tamper(ledger.file, lambda c: c.execute("UPDATE entries SET content = ? WHERE number = 1", (content,)))
+    assert [type(e) for e in ledger.listing(Selection())] == [Entry, Unreadable]
+    assert [e.number for e in ledger.entries(Selection())] == [2]
+    assert isinstance(ledger.entry(1), Unreadable)
     assert ledger.audit().bad == BadEntry(1, "was changed: its hash does not belong to it")
 
 
@@ -178,8 +194,136 @@ def test_fields_of_another_type(tmp_path: Path, field: str) -> None:
     ledger = written(tmp_path, 1)
     place = {"path": "$.subject.path", "flags": "$.platform.flags"}.get(field, f"$.{field}")
     tamper(ledger.file, lambda c: c.execute("UPDATE entries SET content = json_set(content, ?, 1.5)", (place,)))
-    with pytest.raises(LedgerUnavailable, match="none of ours"):
-        ledger.entries(Selection())
+    (found,) = ledger.listing(Selection())
+    assert isinstance(found, Unreadable)
+    assert place.removeprefix("$.") in found.reason
+
+
+def deep(levels: int) -> list[Any]:
+    made: list[Any] = []
+    for _ in range(levels):
+        made = [made]
+    return made
+
+
+BEYOND = 10**400
+"""An integer that no float can be."""
+
+
+@pytest.mark.parametrize(
+    ("kind", "change"),
+    [
+        (Kind.TRIAL, {"details": {"seconds": [BEYOND]}}),
+        (Kind.TRIAL, {"details": {"seconds": [float("nan")]}}),
+        (Kind.TRIAL, {"details": {"seconds": [float("inf")]}}),
+        (Kind.TRIAL, {"details": {"seconds": [True]}}),
+        (Kind.TRIAL, {"details": {"seconds": [-1.0]}}),
+        (Kind.TRIAL, {"details": {"seconds": 1.0}}),
+        (Kind.TRIAL, {"configuration": {"BLOCK": [1]}}),
+        (Kind.TRIAL, {"outcome": {"type": ["x"]}}),
+        (Kind.TRIAL, {"outcome": {"type": "Failed", "message": [1]}}),
+        (Kind.TUNE, {"seed": -1}),
+        (Kind.TUNE, {"seed": BEYOND}),
+        (Kind.TUNE, {"started": "0001-01-01T00:00:00"}),
+        (Kind.TUNE, {"details": {"deep": deep(700)}}),
+        (Kind.TUNE, {"details": {"cases": [{"n": "x"}]}}),
+        (Kind.TUNE_END, {"details": {"cases": [{"n": BEYOND}]}}),
+        (Kind.TUNE_END, {"details": {"speedup": {"value": BEYOND}}}),
+        (Kind.TUNE_END, {"details": {"parameters": [1]}}),
+        (Kind.TUNE_END, {"measurement": {"seconds": BEYOND}}),
+        (Kind.TUNE_END, {"measurement": {"seconds": float("inf")}}),
+        (Kind.TUNE_END, {"seconds": BEYOND}),
+        (Kind.VERIFY, {"outcome": {"type": "Passed", "cases": BEYOND}}),
+    ],
+)
+def test_values_that_we_never_write_are_unreadable(tmp_path: Path, kind: Kind, change: dict[str, Any]) -> None:
+    ledger = written(tmp_path, 1)
+    ledger.append(record(kind=Kind.TUNE))
+    part = {"run": 2, "subject": None, "platform": None} if kind in (Kind.TRIAL, Kind.TUNE_END) else {}
+    number = ledger.append(record(kind=kind, **part)).number
+    assert isinstance(ledger.entry(number), Entry)
+    forge(ledger.file, lambda entries: entries[number - 1].update(change))
+    assert ledger.audit().is_sound
+    assert isinstance(ledger.entry(number), Unreadable)
+    assert [e.number for e in ledger.entries(Selection())] == [2, 1]
+
+
+def test_a_record_that_could_not_be_read_is_not_written(ledger: SqliteLedger) -> None:
+    for value in (BEYOND, float("nan"), float("inf")):
+        with pytest.raises(LedgerUnavailable, match="takes no such record"):
+            ledger.append(record(details={"value": value}))
+    assert ledger.entries(Selection()) == ()
+    assert ledger.append(record()).number == 1
+
+
+@pytest.mark.parametrize("files", [{"a": 1, "b": "x"}, {"a": None}])
+def test_digests_of_files_are_text(tmp_path: Path, files: dict[str, object]) -> None:
+    ledger = written(tmp_path, 1)
+    changed(ledger, lambda data: data["subject"].update(files=files))
+    assert isinstance(ledger.entry(1), Unreadable)
+
+
+def test_a_part_is_not_written_where_its_search_is_not(tmp_path: Path) -> None:
+    ledger = written(tmp_path, 1)
+    for run in (1, 2, 3):  # a verdict; itself; what is yet to come
+        with pytest.raises(LedgerUnavailable, match=f"removed or replaced: run {run}, which began in it, is not there"):
+            ledger.append(trial(run, 64))
+    assert ledger.audit().anchor.count == 1
+
+
+def test_a_part_is_not_written_into_a_ledger_that_took_the_place_of_its_own(ledger: SqliteLedger) -> None:
+    run = ledger.append(record(kind=Kind.TUNE)).number
+    release = ledger.claim(run)
+    assert release is not None
+    ledger.append(trial(run, 64))
+    shutil.rmtree(ledger.file.parent)
+    with pytest.raises(LedgerUnavailable, match="was removed or replaced"):
+        ledger.append(trial(run, 128))
+    assert not ledger.file.exists()
+    other = SqliteLedger(ledger.project)
+    assert other.append(record(kind=Kind.TUNE, seed=8)).number == run  # the same number, another search
+    with pytest.raises(LedgerUnavailable, match="was removed or replaced"):
+        ledger.append(trial(run, 128))
+    assert len(other.entries(Selection())) == 1
+    release()
+
+
+def test_a_search_that_is_not_there_cannot_be_claimed(ledger: SqliteLedger) -> None:
+    ledger.append(record())
+    for run in (1, 2):
+        with pytest.raises(LedgerUnavailable, match="is not there"):
+            ledger.claim(run)
+    assert [f.name for f in ledger.file.parent.glob("*.lock")] == []
+
+
+def test_what_stands_before_a_search_does_not_belong_to_it(tmp_path: Path) -> None:
+    """As older versions left it, where the ledger was removed during a search."""
+    ledger = written(tmp_path, 1)
+    ledger.append(record(kind=Kind.TUNE))
+    changed(ledger, lambda data: data.update(kind="tune-end", run=2))
+    columns = "UPDATE entries SET kind = 'tune-end', run = 2 WHERE number = 1"
+    tamper(ledger.file, lambda c: c.execute(columns))
+    (begun,) = ledger.entries(Selection(kinds=(Kind.TUNE,)))
+    assert begun.key is not None
+    assert ledger.entries(Selection(run=2)) == ()
+    assert ledger.unfinished(begun.key) == (begun,)
+
+
+def test_the_entries_of_a_search_are_checked(tmp_path: Path) -> None:
+    """From its beginning to its last, by the hashes: what stands before and after is not looked at."""
+    ledger = written(tmp_path, 2)
+    run = ledger.append(record(kind=Kind.TUNE)).number
+    for block in (32, 64):
+        ledger.append(trial(run, block))
+    ledger.append(record())
+    assert ledger.check(run) is None
+    changed(ledger, lambda data: data.update(seed=9), number=1)
+    changed(ledger, lambda data: data.update(seed=9), number=6)
+    assert ledger.check(run) is None
+    changed(ledger, lambda data: data.update(configuration={"BLOCK": 33}), number=4)
+    assert ledger.check(run) == BadEntry(4, "was changed: its hash does not belong to it")
+    tamper(ledger.file, lambda c: c.execute("DELETE FROM entries WHERE number = 4"))
+    assert ledger.check(run) == BadEntry(4, "is missing: entry 5 comes next")
 
 
 def test_a_ledger_that_is_just_being_made_is_empty(tmp_path: Path) -> None:

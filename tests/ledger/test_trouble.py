@@ -1,5 +1,6 @@
 """A disk that does not take it: one error that says where and why, and what was there stays."""
 
+import os
 import subprocess
 import sys
 import tempfile
@@ -96,3 +97,22 @@ def test_after_trouble_the_same_ledger_goes_on(tmp_path: Path) -> None:
         ledger.append(record())
     (tmp_path / ".kernel-forge").unlink()
     assert ledger.append(record()).number == 1
+
+
+@pytest.mark.parametrize("end", ["", "-wal", "-shm", "-journal"])
+def test_a_ledger_that_is_a_pipe_is_refused(tmp_path: Path, end: str) -> None:
+    """To open a pipe waits for somebody at its other end; the time limit is that of a hang, not of the machine."""
+    ledger = written(tmp_path, 1)
+    place = ledger.file.with_name(f"{ledger.file.name}{end}")
+    place.unlink(missing_ok=True)
+    os.mkfifo(place)
+    code = (
+        "import sys; from pathlib import Path; from kernel_forge.domain.errors import LedgerUnavailable\n"
+        "from kernel_forge.domain.record import Selection; from kernel_forge.ledger import SqliteLedger\n"
+        "from tests.ledger.records import record; ledger = SqliteLedger(Path(sys.argv[1]))\n"
+        "for use in (lambda: ledger.entries(Selection()), ledger.audit, lambda: ledger.append(record())):\n"
+        "    try:\n        use()\n    except LedgerUnavailable as error:\n        print(error)\n"
+    )
+    command = [sys.executable, "-c", code, str(tmp_path.resolve())]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=30, check=False)
+    assert done.stdout.splitlines() == [f"{place} is no regular file; move it away"] * 3, done.stderr

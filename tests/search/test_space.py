@@ -146,3 +146,24 @@ def test_a_parameter_has_values_that_fit_its_places() -> None:
     assert space([], {"a": tuple(range(10_000))}).size == 10_000
     with pytest.raises(UsageError, match="a has 10,001 values"):
         space([], {"a": tuple(range(10_001))})
+
+
+def test_values_that_no_float_tells_apart_have_places_all_the_same() -> None:
+    """float(10**300 + i) is 1e300 for i from 0 to 4: on a logarithmic scale they are one point."""
+    (parameter,) = parameters_of([("a", [10**300 + i for i in (3, 0, 4, 1, 2)])])
+    assert parameter.coordinates().tolist() == [0.75, 0.0, 1.0, 0.25, 0.5]
+    (few,) = parameters_of([("a", [10**300 + 1, 10**300])])
+    assert few.coordinates().tolist() == [1.0, 0.0]
+
+
+def test_a_list_whose_combinations_have_no_number_is_refused() -> None:
+    """2**62 rows would still have codes of 64 bits with a sign; 70 switches have not, and rows were mistaken."""
+    for count, is_refused in ((61, False), (62, True), (70, True)):
+        parameters = parameters_of([(f"p{k}", (0, 1)) for k in range(count)])
+        rows = [[int(j == k) for j in range(count)] for k in range(count)]
+        if is_refused:
+            with pytest.raises(UsageError, match=r"too many combinations of p0, p1, .* more; give fewer values"):
+                SearchSpace.listed(parameters, rows)
+        else:
+            found = SearchSpace.listed(parameters, rows)
+            assert [found.index_of(found.configuration(i)) for i in range(found.size)] == list(range(found.size))

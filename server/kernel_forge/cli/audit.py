@@ -5,9 +5,10 @@ import json
 import os
 import re
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 from kernel_forge import __version__
+from kernel_forge.cli.faults import faults_are_ours
 from kernel_forge.cli.history import LedgerOf
 from kernel_forge.cli.output import may_be_closed
 from kernel_forge.cli.replacement import check_output, write_whole
@@ -17,11 +18,14 @@ from kernel_forge.views.history import audit_lines
 
 FORMAT = 1
 LEDGER_FOLDER = ".kernel-forge"
+EMPTY = "0" * 64
+"""The hash in the anchor of a ledger without entries."""
 _START = re.compile(r'\s*\{\s*"kernel-forge anchor"\s*:')
 _MARKS = re.compile(r"(?:[0-9a-f]{8})*")
 _HASH = re.compile(r"[0-9a-f]{64}")
 
 
+@faults_are_ours()
 def audit_command(options: argparse.Namespace, ledger_of: LedgerOf) -> int:
     """Check the ledger of a project; 0 where every entry is as it was written, 1 where one is not.
 
@@ -61,20 +65,25 @@ def read_anchor(path: Path) -> Anchor:
         raise UsageError(f"{path} cannot be read: {error.strerror or error}") from None
     except (ValueError, RecursionError):
         data = None
-    if not isinstance(data, dict) or data.get("kernel-forge anchor") != FORMAT:
+    # By type: True is 1 to Python, and 1.0 too, but they are nothing that was exported.
+    if not isinstance(data, dict) or not _is_count(data.get("kernel-forge anchor"), FORMAT):
         raise UsageError(f"{path} is no anchor of this version of Kernel Forge")
     count, last, marks = data.get("count"), data.get("hash"), data.get("marks")
     if not (
-        isinstance(count, int)
+        _is_count(count)
         and isinstance(last, str)
         and isinstance(marks, str)
         and _HASH.fullmatch(last)
         and _MARKS.fullmatch(marks)
         and len(marks) == 8 * count
-        and (count == 0 or last.startswith(marks[-8:]))
+        and (last.startswith(marks[-8:]) if count else last == EMPTY)
     ):
         raise UsageError(f"{path} is damaged: its parts do not belong together")
     return Anchor(count, last, tuple(marks[i : i + 8] for i in range(0, len(marks), 8)))
+
+
+def _is_count(value: object, expected: int | None = None) -> TypeGuard[int]:
+    return type(value) is int and value >= 0 and (expected is None or value == expected)
 
 
 def check_export(path: Path) -> None:

@@ -7,17 +7,19 @@ from collections.abc import Callable
 from pathlib import Path
 
 from kernel_forge import __version__
+from kernel_forge.cli.faults import faults_are_ours
 from kernel_forge.cli.output import may_be_closed
 from kernel_forge.domain.errors import UsageError
-from kernel_forge.domain.record import Entry, Kind, Selection
+from kernel_forge.domain.record import Entry, Kind, Selection, Unreadable
 from kernel_forge.ports import Ledger
-from kernel_forge.views.history import entry_json, entry_line, entry_lines
+from kernel_forge.views.history import End, entry_json, entry_line, entry_lines
 
 LedgerOf = Callable[[str], Ledger]
 """The ledger of the project that a file or folder belongs to."""
 RUNS = (Kind.VERIFY, Kind.TIME, Kind.TUNE)
 
 
+@faults_are_ours()
 def history_command(options: argparse.Namespace, ledger_of: LedgerOf) -> int:
     """List the runs of a project, a file or a kernel, the newest first; or show one run in full. 0 whatever they say.
 
@@ -30,7 +32,7 @@ def history_command(options: argparse.Namespace, ledger_of: LedgerOf) -> int:
     path, kernel = _file_and_kernel(what) if what is not None else (None, None)
     ledger = ledger_of(options.project if path is None else str(path))
     selection = Selection(path=None if path is None else str(path), kernel=kernel, kinds=RUNS, limit=options.limit)
-    entries = ledger.entries(selection)
+    entries = ledger.listing(selection)
     with may_be_closed():
         if options.json:
             _print_json(ledger, entries)
@@ -46,25 +48,26 @@ def _show_one(number: int, ledger: Ledger, *, as_json: bool) -> int:
     entry = ledger.entry(number)
     if entry is None:
         raise UsageError(f"there is no run {number} in {ledger.place}")
-    parts = tuple(reversed(ledger.entries(Selection(run=number))))
+    parts = tuple(reversed(ledger.listing(Selection(run=number))))
     with may_be_closed():
         if as_json:
             _print_json(ledger, (entry, *parts))
         else:
             lines = entry_lines(entry, ledger.place, _end_of(entry, ledger))
-            print("\n".join((*lines, *(entry_line(part, entry) for part in parts))))
+            of_run = entry if isinstance(entry, Entry) else None
+            print("\n".join((*lines, *(entry_line(part, of_run) for part in parts))))
     return 0
 
 
-def _end_of(entry: Entry, ledger: Ledger) -> Entry | None:
+def _end_of(entry: Entry | Unreadable, ledger: Ledger) -> End:
     """How a search ended; None for all else, and for one that has not."""
-    if entry.record.kind is not Kind.TUNE:
+    if isinstance(entry, Unreadable) or entry.record.kind is not Kind.TUNE:
         return None
-    found = ledger.entries(Selection(run=entry.number, kinds=(Kind.TUNE_END,), limit=1))
+    found = ledger.listing(Selection(run=entry.number, kinds=(Kind.TUNE_END,), limit=1))
     return found[0] if found else None
 
 
-def _print_json(ledger: Ledger, entries: tuple[Entry, ...]) -> None:
+def _print_json(ledger: Ledger, entries: tuple[Entry | Unreadable, ...]) -> None:
     tool = {"name": "kernel-forge", "version": __version__}
     rows = [entry_json(entry) for entry in entries]
     print(json.dumps({"schema": 1, "tool": tool, "ledger": ledger.place, "runs": rows}, indent=2, allow_nan=False))

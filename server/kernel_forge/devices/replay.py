@@ -8,6 +8,7 @@ can compile and run nothing. Reading is I/O, so it is here and not in ``search/`
 import gzip
 import json
 import math
+import re
 import zlib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -23,6 +24,11 @@ _FAILED_TIME = 1e15
 """Older cache files write 1e20 for a configuration that failed."""
 
 _MILLISECONDS = {"s": 1e3, "seconds": 1e3, "ms": 1.0, "milliseconds": 1.0, "us": 1e-3, "microseconds": 1e-3, "ns": 1e-6}
+
+_TIME_NAME = re.compile(
+    r"(?:^|[^a-z])(?:run|wall|kernel|execution|elapsed)?[ _-]?(?:time|duration|latency)s?(?![a-z])", re.I
+)
+"""What an objective in no unit is called where it is a time (in ms, as Kernel Tuner has them); not ``timesteps``."""
 
 
 def read_recorded_space(path: Path) -> RecordedSpace:
@@ -89,16 +95,28 @@ def _from_t4(data: Mapping[str, Any]) -> RecordedSpace:
             # The first objective, as Kernel Tuner writes it; a time unless the run says otherwise.
             measured = {m["name"]: m for m in result["measurements"]}
             one = measured[result.get("objectives", ["time"])[0]]
-            unit = str(one.get("unit") or "ms")
-            if unit not in _MILLISECONDS:
-                raise ValueError(f"the objective is in {unit!r}, which is no unit of time")
-            found = float(one["value"]) * _MILLISECONDS[unit]
+            found = float(one["value"]) * _scale(str(one["name"]), str(one.get("unit") or ""))
         trial = _trial(tuple(_value(result["configuration"][name]) for name in names), found)
         if trial is not None:
             trials.append(trial)
     metadata = data.get("metadata") or {}
     device = metadata.get("device_name") or (metadata.get("hardware") or {}).get("device") or ""
     return _space(str(metadata.get("kernel_name", "")), str(device), names, {}, trials)
+
+
+def _scale(objective: str, unit: str) -> float:
+    """Milliseconds in the unit of an objective: with a unit of time, or without any and named as a time.
+
+    Raises:
+        ValueError: it is no time; less of it may be worse.
+    """
+    if unit in _MILLISECONDS:
+        return _MILLISECONDS[unit]
+    if unit:
+        raise ValueError(f"the objective {objective!r} is in {unit!r}, which is no unit of time")
+    if not _TIME_NAME.search(objective):
+        raise ValueError(f"the objective {objective!r} has no unit and is not named as a time")
+    return _MILLISECONDS["ms"]
 
 
 def _trial(configuration: tuple[Value, ...], found: object) -> RecordedTrial | None:

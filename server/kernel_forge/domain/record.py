@@ -131,6 +131,14 @@ class Entry:
     hash: str
 
 
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """An entry whose content is none of ours. ``reason`` follows the words ``entry N is unreadable:``."""
+
+    number: int
+    reason: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Selection:
     """Which entries: those that agree with everything that is not None, the newest ``limit``.

@@ -38,7 +38,7 @@ def check(rows: Iterator[Row] | Iterable[Row], anchor: Anchor | None) -> Audit:
     """Check the ``rows``, in the order of their numbers, against each other and against ``anchor``."""
     hashes: list[str] = []
     for row in rows:
-        bad = _problem(row, hashes, anchor)
+        bad = _problem(row, len(hashes) + 1, hashes[-1] if hashes else GENESIS, anchor)
         if bad is not None:
             return Audit(_anchor(hashes[: bad.number - 1]), bad)
         hashes.append(str(row.hash))
@@ -48,9 +48,18 @@ def check(rows: Iterator[Row] | Iterable[Row], anchor: Anchor | None) -> Audit:
     return Audit(_anchor(hashes), bad)
 
 
-def _problem(row: Row, hashes: list[str], anchor: Anchor | None) -> BadEntry | None:
-    """What is wrong with ``row``, which follows entries with these ``hashes``."""
-    expected = len(hashes) + 1
+def check_part(rows: Iterable[Row], first: int, before: str) -> BadEntry | None:
+    """Check ``rows``, the entries from number ``first`` on, which follow one with the hash ``before``."""
+    for expected, row in enumerate(rows, first):
+        bad = _problem(row, expected, before, None)
+        if bad is not None:
+            return bad
+        before = str(row.hash)
+    return None
+
+
+def _problem(row: Row, expected: int, before: str, anchor: Anchor | None) -> BadEntry | None:
+    """What is wrong with ``row``, which follows ``expected - 1`` entries, the last with the hash ``before``."""
     number, content, previous = row.number, row.content, row.previous
     if not isinstance(number, int) or number < expected:
         return BadEntry(expected, f"has number {number!r}")
@@ -60,9 +69,8 @@ def _problem(row: Row, hashes: list[str], anchor: Anchor | None) -> BadEntry | N
         return BadEntry(expected, "is not text as it was written")
     if row.hash != digest(number, previous, content):
         return BadEntry(expected, "was changed: its hash does not belong to it")
-    before = hashes[-1] if hashes else GENESIS
     if previous != before:
-        if not hashes:
+        if expected == 1:
             return BadEntry(1, "is not the first: another stood before it")
         return BadEntry(expected - 1, f"was written anew: entry {expected} was written after another")
     if row.lookup != lookup_of(content):

@@ -10,8 +10,10 @@ import contextlib
 import fcntl
 import os
 import sqlite3
+import stat
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from kernel_forge.domain.errors import LedgerUnavailable
@@ -83,7 +85,23 @@ def open_for_reading(file: Path) -> sqlite3.Connection:
     return connection
 
 
+def refuse_special(file: Path) -> None:
+    """Refuse a ledger, or a file that SQLite keeps beside it, that is a pipe or a device: to open one may never end.
+
+    Raises:
+        LedgerUnavailable: it is refused.
+    """
+    for each in (file, *(file.with_name(f"{file.name}-{end}") for end in ("wal", "shm", "journal"))):
+        try:
+            mode = each.stat().st_mode
+        except OSError:
+            continue  # not there, or not to be looked at: opening it says why
+        if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):  # SQLite says of a folder that it is none of its files
+            raise LedgerUnavailable(f"{each} is no regular file; move it away")
+
+
 def _connect(file: Path, how: str) -> sqlite3.Connection:
+    refuse_special(file)
     connection = sqlite3.connect(
         f"{file.as_uri()}?{how}", uri=True, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
     )
@@ -122,20 +140,37 @@ def _write_ahead(connection: sqlite3.Connection, file: Path) -> None:
 def claim_file(file: Path) -> Callable[[], None] | None:
     """Lock ``file``, made for it, until what is returned is called or the process ends; None where another has it.
 
+    Whoever lets go removes the file. One that is left is of a process that was killed.
+
     Raises:
         OSError: as from the system.
     """
-    descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    while True:
+        descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK, 0o644)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if _is_at(file, descriptor):
+                return partial(_release, file, descriptor)
+        except BlockingIOError:
+            os.close(descriptor)
+            return None
+        except BaseException:
+            os.close(descriptor)
+            raise
+        os.close(descriptor)  # it was removed between opening and locking: others would not find this lock
+
+
+def _release(file: Path, descriptor: int) -> None:
+    # Removed before the lock is let go of, so that nobody can lock a file that is about to lose its name.
+    with contextlib.suppress(OSError):
+        if _is_at(file, descriptor):
+            file.unlink()
+    os.close(descriptor)
+
+
+def _is_at(file: Path, descriptor: int) -> bool:
+    """Whether ``file`` is still the name of what is open."""
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(descriptor)
-        return None
-    except BaseException:
-        os.close(descriptor)
-        raise
-
-    def release() -> None:
-        os.close(descriptor)  # the file stays: who has it open already would lock one that nobody finds any more
-
-    return release
+        return os.path.samestat(file.stat(), os.fstat(descriptor))
+    except FileNotFoundError:
+        return False

@@ -25,7 +25,7 @@ def statement(selection: Selection) -> tuple[str, tuple[object, ...]]:
     if selection.kinds is not None:
         where(f"kind IN ({', '.join('?' * len(selection.kinds))})", *(kind.value for kind in selection.kinds))
     if selection.run is not None:
-        where("run = ?", selection.run)
+        where("run = ? AND number > run", selection.run)  # what stands before it is of a ledger that is gone
     if selection.key is not None:
         where("key = ?", selection.key)
     query = f"SELECT {FIELDS} FROM entries"

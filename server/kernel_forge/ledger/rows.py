@@ -5,13 +5,23 @@ an older Kernel Forge could not read asks for a new version (:mod:`kernel_forge.
 """
 
 import json
-from collections.abc import Mapping
+import math
 from dataclasses import asdict
 from datetime import UTC, datetime
-from types import NoneType
 from typing import Any, NamedTuple
 
-from kernel_forge.domain.record import Entry, Generation, Kind, Platform, Record, Subject, canonical, likeness
+from kernel_forge.domain.record import (
+    Entry,
+    Generation,
+    Kind,
+    Platform,
+    Record,
+    Subject,
+    Unreadable,
+    canonical,
+    likeness,
+)
+from kernel_forge.ledger.shapes import check_shape
 
 
 class Lookup(NamedTuple):
@@ -52,51 +62,58 @@ def column(text: str | None) -> str | None:
     return None if text is None else text.encode("utf-8", "backslashreplace").decode()
 
 
-_TEXT, _TABLE, _LIST, _MAYBE_TEXT = str, dict, list, (str, NoneType)
-_TYPES: Mapping[str, type | tuple[type, ...]] = {
-    **dict.fromkeys(("basis", "tool", "started"), _TEXT),
-    **dict.fromkeys(("outcome", "configuration", "sizes", "details"), _TABLE),
-    **dict.fromkeys(("subject", "platform", "measurement", "generation"), (dict, NoneType)),
-    **dict.fromkeys(("seed", "run"), (int, NoneType)),
-    "seconds": (int, float, NoneType),
-}
-_SUBJECT_TYPES = {**dict.fromkeys(("path", "kernel", "source", "spec"), _TEXT), "files": _TABLE}
-_PLATFORM_TYPES: Mapping[str, type | tuple[type, ...]] = {
-    **dict.fromkeys(("device", "basis", "description"), _TEXT),
-    **dict.fromkeys(("facts", "defines"), _TABLE),
-    **dict.fromkeys(("compiler", "driver"), _MAYBE_TEXT),
-    **dict.fromkeys(("include_dirs", "flags"), _LIST),
-}
+UNREADABLE = (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError)
+"""What content that is none of ours raises when it is read."""
 
 
-def _check(data: Mapping[str, object], types: Mapping[str, type | tuple[type, ...]]) -> None:
-    """Raise TypeError where a field is of another type: whoever can write the file can write anything into it."""
-    for name, kind in types.items():
-        if name in data and not isinstance(data[name], kind):
-            raise TypeError(f"{name} is no {kind}")
+def checked_entry(number: int, content: str, previous: str, digest: str) -> Entry | Unreadable:
+    """The entry of a row that somebody else may have written."""
+    try:
+        check_shape(_parsed(content))
+        return entry_of(number, content, previous, digest)
+    except UNREADABLE as error:
+        return Unreadable(number, str(error).split("\n", 1)[0][:200] or type(error).__name__)
 
 
 def entry_of(number: int, content: str, previous: str, digest: str) -> Entry:
-    """The entry of a row.
-
-    Raises:
-        ValueError, TypeError, KeyError, AttributeError, RecursionError: the content is none of ours.
-    """
-    data: dict[str, Any] = json.loads(content)
-    recorded, key = datetime.fromisoformat(data.pop("recorded")), data.pop("key")
-    _check(data, _TYPES)
+    """The entry of a row that was written from a record."""
+    data = _parsed(content)
+    recorded, key = _moment(data.pop("recorded")), data.pop("key")
     data["kind"] = Kind(data["kind"])
-    data["started"] = datetime.fromisoformat(data["started"])
+    data["started"] = _moment(data["started"])
     if data["subject"] is not None:
-        _check(data["subject"], _SUBJECT_TYPES)
         data["subject"] = Subject(**data["subject"])
     if data["platform"] is not None:
-        _check(data["platform"], _PLATFORM_TYPES)
-        lists = {name: tuple(data["platform"][name]) for name in ("include_dirs", "flags")}
+        lists = {name: tuple(data["platform"].get(name, ())) for name in ("include_dirs", "flags")}
         data["platform"] = Platform(**{**data["platform"], **lists})
     if data["generation"] is not None:
         data["generation"] = Generation(**data["generation"])
     return Entry(number, recorded, Record(**data), key, previous, digest)
+
+
+def _parsed(content: str) -> dict[str, Any]:
+    """The JSON object in ``content``; ValueError for numbers that no float can be, NaN and infinities among them."""
+    found: dict[str, Any] = json.loads(content, parse_int=_integer, parse_float=_finite, parse_constant=_finite)
+    return found
+
+
+def _integer(text: str) -> int:
+    _finite(text)
+    return int(text)
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError(f"{text[:20]} is no number of ours")
+    return number
+
+
+def _moment(text: str) -> datetime:
+    moment = datetime.fromisoformat(text)
+    if moment.tzinfo is None:
+        raise ValueError("a time has no zone")
+    return moment
 
 
 def _stamp(moment: datetime) -> str:

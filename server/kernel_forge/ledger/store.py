@@ -10,8 +10,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from kernel_forge.domain.errors import LedgerUnavailable
-from kernel_forge.domain.record import Anchor, Audit, BadEntry, Entry, Kind, Record, Selection, Subject
-from kernel_forge.ledger.chain import GENESIS, Row, check, digest
+from kernel_forge.domain.record import Anchor, Audit, BadEntry, Entry, Kind, Record, Selection, Subject, Unreadable
+from kernel_forge.ledger.chain import GENESIS, Row, check, check_part, digest
 from kernel_forge.ledger.files import (
     claim_file,
     ledger_file,
@@ -21,7 +21,7 @@ from kernel_forge.ledger.files import (
     write_ahead_file,
 )
 from kernel_forge.ledger.queries import FIELDS, statement
-from kernel_forge.ledger.rows import Lookup, content_of, entry_of, lookup_of
+from kernel_forge.ledger.rows import Lookup, checked_entry, content_of, entry_of, lookup_of
 from kernel_forge.ledger.schema import TRIGGERS, triggers, version_of
 
 _INSERT = (
@@ -29,6 +29,7 @@ _INSERT = (
     "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
 _ALL = "SELECT number, content, previous, hash, kind, path, kernel, run, key FROM entries NOT INDEXED ORDER BY number"
+_PART = _ALL.replace("ORDER BY", "WHERE number BETWEEN ? AND ? ORDER BY")
 # The second where SQLite's own message quotes what is not UTF-8.
 _DAMAGE = (sqlite3.DatabaseError, UnicodeDecodeError)
 
@@ -48,6 +49,7 @@ class SqliteLedger:
         self.file = ledger_file(project)
         self._clock = clock
         self._lock = threading.Lock()
+        self._claimed: dict[int, str] = {}  # number of a search -> its hash
         self._writer: tuple[sqlite3.Connection, tuple[int, int]] | None = None
 
     @property
@@ -61,27 +63,39 @@ class SqliteLedger:
         if subject is not None:
             record = replace(record, subject=self._within(subject))
         with self._lock, self._explained("written"):
+            if record.run is not None and not self.file.exists():
+                raise self._another(record.run)  # before a new ledger is made of it
             connection = self._for_writing()
             try:
                 # IMMEDIATE: whoever reads the last hash is the only writer until its own entry is in.
                 connection.execute("BEGIN IMMEDIATE")
                 last = connection.execute("SELECT number, hash FROM entries ORDER BY number DESC LIMIT 1").fetchone()
                 number, previous = (last[0] + 1, last[1]) if last is not None else (1, GENESIS)
-                content = content_of(record, self._clock())
-                made = digest(number, previous, content)
+                if record.run is not None:
+                    self._refuse_strange(connection, record.run)
+                try:
+                    content = content_of(record, self._clock())
+                    made = digest(number, previous, content)
+                    entry = entry_of(number, content, previous, made)  # what could not be read is not written
+                except ValueError as error:
+                    raise LedgerUnavailable(f"{self.file} takes no such record: {error}") from None
                 connection.execute(_INSERT, (number, content, previous, made, *lookup_of(content)))
                 connection.execute("COMMIT")
             except BaseException:
                 self._drop()  # rolls back
                 raise
-        return entry_of(number, content, previous, made)
+        return entry
 
-    def entry(self, number: int) -> Entry | None:
+    def entry(self, number: int) -> Entry | Unreadable | None:
         """The entry of that number, if there is one."""
         found = self._select(f"SELECT {FIELDS} FROM entries WHERE number = ?", (number,))
         return found[0] if found else None
 
     def entries(self, selection: Selection) -> tuple[Entry, ...]:
+        """The entries of ``selection``, the newest first, without what is unreadable."""
+        return _readable(self.listing(selection))
+
+    def listing(self, selection: Selection) -> tuple[Entry | Unreadable, ...]:
         """The entries of ``selection``, the newest first."""
         path = selection.path
         if path is not None:
@@ -90,16 +104,43 @@ class SqliteLedger:
 
     def unfinished(self, key: str) -> tuple[Entry, ...]:
         """Searches of that key without an end, the newest first."""
-        return self._select(
-            f"SELECT {FIELDS} FROM entries AS begun WHERE key = ? AND kind = ? AND NOT EXISTS "
-            "(SELECT 1 FROM entries AS other WHERE other.run = begun.number AND other.kind = ?) ORDER BY number DESC",
+        found = self._select(
+            f"SELECT {FIELDS} FROM entries AS begun WHERE key = ? AND kind = ? AND NOT EXISTS (SELECT 1 FROM entries "
+            "AS other WHERE other.run = begun.number AND other.kind = ? AND other.number > begun.number) "
+            "ORDER BY number DESC",
             (key, Kind.TUNE.value, Kind.TUNE_END.value),
         )
+        return _readable(found)
 
     def claim(self, run: int) -> Callable[[], None] | None:
         """Claim a search; see the port. A lock on a file beside the ledger, which the system lets go of."""
         with self._explained("written"):
-            return claim_file(self.file.with_name(f"run-{run}.lock"))
+            let_go = claim_file(self.file.with_name(f"run-{run}.lock"))
+        if let_go is None:
+            return None
+        try:
+            self._claimed[run] = self._hash_of(run)
+        except BaseException:
+            let_go()
+            raise
+
+        def release() -> None:
+            self._claimed.pop(run, None)
+            let_go()
+
+        return release
+
+    def check(self, run: int) -> BadEntry | None:
+        """Check the entries of a search; see the port. Those of others between them are checked as well."""
+        with self._lock, self._explained("read"), self._for_reading() as (connection, _):
+            last = connection.execute("SELECT max(number) FROM entries WHERE run = ? OR number = ?", (run, run))
+            before = connection.execute("SELECT hash FROM entries WHERE number = ?", (run - 1,)).fetchone()
+            rows = connection.execute(_PART, (run, last.fetchone()[0]))
+            part = (
+                Row(number, content, previous, made, Lookup(*lookup))
+                for number, content, previous, made, *lookup in rows
+            )
+            return check_part(part, run, GENESIS if before is None else before[0])
 
     def audit(self, anchor: Anchor | None = None) -> Audit:
         """Check every entry; see the port. A file that SQLite cannot read is an altered one."""
@@ -130,17 +171,33 @@ class SqliteLedger:
         with self._lock:
             self._drop()
 
-    def _select(self, query: str, values: tuple[object, ...]) -> tuple[Entry, ...]:
+    def _select(self, query: str, values: tuple[object, ...]) -> tuple[Entry | Unreadable, ...]:
         with self._lock, self._explained("read"):
             if not self.file.exists():
                 return ()
             with self._for_reading() as (connection, version):
                 # Version 0: another process is making it just now.
                 rows = connection.execute(query, values).fetchall() if version else []
-            try:
-                return tuple(entry_of(*row) for row in rows)
-            except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-                raise LedgerUnavailable(f"{self.file} has an entry that is none of ours ({error})") from None
+            return tuple(checked_entry(*row) for row in rows)
+
+    def _hash_of(self, run: int) -> str:
+        with self._lock, self._explained("read"):
+            if not self.file.exists():
+                raise self._another(run)
+            with self._for_reading() as (connection, version):
+                found = _search(connection, run) if version else None
+        if found is None:
+            raise self._another(run)
+        return found
+
+    def _refuse_strange(self, connection: sqlite3.Connection, run: int) -> None:
+        """Refuse what belongs to a search that is not in this file: it was replaced since the search began."""
+        found = _search(connection, run)
+        if found is None or self._claimed.get(run, found) != found:
+            raise self._another(run)
+
+    def _another(self, run: int) -> LedgerUnavailable:
+        return LedgerUnavailable(f"{self.file} was removed or replaced: run {run}, which began in it, is not there")
 
     def _for_writing(self) -> sqlite3.Connection:
         """The open connection; another one where the file is not the same any more."""
@@ -199,6 +256,17 @@ class _Rows:
         for number, content, previous, made, *lookup in connection.execute(_ALL):
             yield Row(number, content, previous, made, Lookup(*lookup))
             self.read += 1
+
+
+def _readable(found: tuple[Entry | Unreadable, ...]) -> tuple[Entry, ...]:
+    return tuple(entry for entry in found if isinstance(entry, Entry))
+
+
+def _search(connection: sqlite3.Connection, run: int) -> str | None:
+    """The hash of a search; None where the entry of that number is none."""
+    query = "SELECT hash FROM entries WHERE number = ? AND kind = ?"
+    found = connection.execute(query, (run, Kind.TUNE.value)).fetchone()
+    return None if found is None else str(found[0])
 
 
 def _altered(connection: sqlite3.Connection) -> Iterator[str]:

@@ -19,6 +19,10 @@ MOST_ROWS = 30_000_000
 """Rows of one table; beyond that the parameters must be constrained more, or have fewer values."""
 
 
+MOST_NAMED = 8
+"""Parameters in a message."""
+
+
 class EmptySpace(UsageError):
     """No configuration is valid; the message names the constraint that rules out the last of them."""
 
@@ -59,8 +63,7 @@ def enumerate_components(
             raise UsageError(f"{name} in the constraint {part.written} is neither a parameter nor a size")
     groups = _groups(names, parts)
     for group in groups:
-        if math.prod(len(parameters[k].values) for k in group) >= 2**62:
-            raise UsageError(f"too many combinations of {', '.join(names[k] for k in group)}; give fewer values")
+        refuse_too_many(parameters, group)
     notes: list[WithoutValue] = []
     found = []
     for group in groups:
@@ -72,6 +75,20 @@ def enumerate_components(
             if not checked.holds[0]:
                 raise EmptySpace(f"no configuration is valid: {part.written} does not hold{_because(checked.reason)}")
     return found, notes
+
+
+def refuse_too_many(parameters: Sequence[Parameter], group: Sequence[int]) -> None:
+    """Refuse a group whose combinations, valid or not, have no numbers of 64 bits: rows are found by such numbers.
+
+    Raises:
+        UsageError: it is refused.
+    """
+    if math.prod(len(parameters[k].values) for k in group) >= 2**62:
+        named = [parameters[k].name for k in group]
+        some = ", ".join(
+            named if len(named) <= MOST_NAMED else [*named[:MOST_NAMED], f"and {len(named) - MOST_NAMED} more"]
+        )
+        raise UsageError(f"too many combinations of {some}; give fewer values")
 
 
 def _groups(names: Sequence[str], parts: Sequence[Constraint]) -> list[list[int]]:

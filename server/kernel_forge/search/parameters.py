@@ -49,19 +49,25 @@ class Parameter:
         """Where each value lies between the smallest, 0, and the largest, 1; shape ``(len(values),)``.
 
         The mean of the place in the order and of the place on a logarithmic scale: tile sizes double, unroll
-        factors count, and most lists of values are something between. Text keeps the order it was written in.
+        factors count, and most lists of values are something between. Text keeps the order it was written in; numbers
+        that no float tells apart have their place in the order alone.
         """
         count = len(self.values)
         if count == 1:
             return np.zeros(1)
         if not self.is_numeric:
             return np.arange(count) / (count - 1)
+        # By the values themselves: integers that differ may be the same float.
+        order = sorted(range(count), key=lambda k: self.values[k])
+        rank = np.argsort(order) / (count - 1)
         numbers = np.array([float(v) for v in self.values])
-        rank = np.argsort(np.argsort(numbers)) / (count - 1)
         if count == 2 or numbers.min() <= 0:
             return rank
         logs = np.log(numbers)
-        coordinates: Floats = (rank + (logs - logs.min()) / (logs.max() - logs.min())) / 2
+        span = logs.max() - logs.min()
+        if span == 0:
+            return rank
+        coordinates: Floats = (rank + (logs - logs.min()) / span) / 2
         return coordinates
 
     def logarithms(self) -> Floats | None:

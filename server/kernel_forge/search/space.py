@@ -10,7 +10,7 @@ import numpy as np
 from kernel_forge.domain.errors import UsageError
 from kernel_forge.domain.expression import Expression, Number
 from kernel_forge.search.constraints import Ranks
-from kernel_forge.search.enumeration import Component, WithoutValue, enumerate_components
+from kernel_forge.search.enumeration import Component, WithoutValue, enumerate_components, refuse_too_many
 from kernel_forge.search.parameters import Ints, Parameter, Value
 
 
@@ -39,6 +39,8 @@ class SearchSpace:
         self.size = math.prod(len(c.table) for c in components)
         if self.size >= 2**62:
             raise UsageError(f"{self.size:,} configurations are too many to number; constrain them")
+        for component in components:
+            refuse_too_many(self.parameters, component.columns)
         self._codes = [self._code(c, c.table) for c in components]
 
     @staticmethod
@@ -59,7 +61,8 @@ class SearchSpace:
         """The configurations of a list (a recorded space), in the order of the parameters; indices follow ranks.
 
         Raises:
-            UsageError: the list is empty, has one twice, or a value that its parameter does not have.
+            UsageError: the list is empty, has one twice, or a value that its parameter does not have; or there are more
+                combinations of the values than can be numbered.
         """
         if not configurations:
             raise UsageError("the list of configurations is empty")

@@ -7,22 +7,34 @@ from datetime import datetime
 from typing import Any
 
 from kernel_forge.domain.measurement import FEWEST_FOR_INTERVAL
-from kernel_forge.domain.record import Audit, Entry, Json, Kind, Record
+from kernel_forge.domain.record import Audit, Entry, Json, Kind, Record, Unreadable
 from kernel_forge.views.timing import TOO_FEW, duration
 from kernel_forge.views.words import printable, seconds_text
 
 _WORD = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 
-def entry_line(entry: Entry, of_run: Entry | None = None, end: Entry | None = None) -> str:
-    """One entry in one line; ``of_run`` is the search that it belongs to, ``end`` how a search ended, where it has."""
+End = Entry | Unreadable | None
+"""How a search ended, where it has."""
+
+
+def entry_line(entry: Entry | Unreadable, of_run: Entry | None = None, end: End = None) -> str:
+    """One entry in one line; ``of_run`` is the search that it belongs to, ``end`` how it ended itself."""
+    if isinstance(entry, Unreadable):
+        return printable(f"{entry.number:>4}  ? unreadable: {entry.reason}")
     record = entry.record
     subject = record.subject or (of_run.record.subject if of_run is not None else None)
     name = f"{subject.path}:{subject.kernel}" if subject is not None else f"run {record.run}"
-    found = record if end is None else end.record
+    found = end.record if isinstance(end, Entry) else record
     rest = " ".join(f"{k}={v}" for k, v in (*record.sizes.items(), *found.configuration.items()))
-    parts = [f"{entry.number:>4}", _minute(record.started), f"{record.kind.value:<8}", name, result(found), rest]
+    parts = [f"{entry.number:>4}", _minute(record.started), f"{record.kind.value:<8}", name, _ended(record, end), rest]
     return printable("  ".join(parts).rstrip())
+
+
+def _ended(record: Record, end: End) -> str:
+    if isinstance(end, Unreadable):
+        return f"? ended, but entry {end.number}, which says how, is unreadable ({record.basis})"
+    return result(record if end is None else end.record)
 
 
 def result(record: Record) -> str:
@@ -81,11 +93,12 @@ def outcome_words(outcome: Mapping[str, Json]) -> str:
     return f"{words}: {kind}" if kind is not None else words
 
 
-def entry_lines(entry: Entry, place: str, end: Entry | None = None) -> list[str]:
+def entry_lines(entry: Entry | Unreadable, place: str, end: End = None) -> list[str]:
     """One entry in full, as far as it is for people (``--json`` has all); ``end`` as in :func:`entry_line`."""
+    if isinstance(entry, Unreadable):
+        return [printable(line) for line in (f"run {entry.number} of {place}", f"  ? unreadable: {entry.reason}")]
     record = entry.record
-    shown = result(record if end is None else end.record)
-    lines = [f"run {entry.number} of {place}", f"  {record.kind.value:<10} {shown}"]
+    lines = [f"run {entry.number} of {place}", f"  {record.kind.value:<10} {_ended(record, end)}"]
     message = record.outcome.get("message")
     if isinstance(message, str) and message:
         lines.append(f"             {_first_line(message)}")
@@ -128,8 +141,13 @@ def entry_lines(entry: Entry, place: str, end: Entry | None = None) -> list[str]
     return [printable(line) for line in lines]
 
 
-def entry_json(entry: Entry) -> dict[str, Any]:
-    """One entry as JSON data: everything that it says, with its number as ``run``; times are ISO 8601, UTC."""
+def entry_json(entry: Entry | Unreadable) -> dict[str, Any]:
+    """One entry as JSON data: everything that it says, with its number as ``run``; times are ISO 8601, UTC.
+
+    One that is unreadable has its number, and why it is.
+    """
+    if isinstance(entry, Unreadable):
+        return {"run": entry.number, "unreadable": entry.reason}
     record = asdict(entry.record)
     belongs_to = record.pop("run")
     return {

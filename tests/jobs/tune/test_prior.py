@@ -201,7 +201,14 @@ def ended(name: str, device: str, n: int, best: Configuration, **more: Any) -> A
 
 @pytest.fixture
 def ledger(tmp_path: Path) -> SqliteLedger:
-    return SqliteLedger(tmp_path)
+    return with_a_search(tmp_path)
+
+
+def with_a_search(project: Path) -> SqliteLedger:
+    """A ledger in which run 1 is a search: all ends here are of it."""
+    made = SqliteLedger(project.resolve())
+    made.append(record(kind=Kind.TUNE))
+    return made
 
 
 def told(ledger: SqliteLedger, most: int = 9, basis: str = "measured on A4000") -> list[Suggestion]:
@@ -255,6 +262,6 @@ def test_what_says_nothing_of_this_search_is_not_remembered(
     details = {**one.details, **changed.get("details", {})}
     fields = {f: getattr(one, f) for f in ("kind", "basis", "configuration")} | dict(changed) | {"details": details}
     (tmp_path / "other").mkdir()
-    other = SqliteLedger(tmp_path / "other")
+    other = with_a_search(tmp_path / "other")
     other.append(record(subject=None, platform=None, run=1, **fields))
     assert told(other) == []

@@ -1,18 +1,22 @@
 """A search in the ledger: every trial is there before the next, and another process goes on from it."""
 
+import shutil
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from kernel_forge.domain.errors import LedgerUnavailable
 from kernel_forge.domain.event import Progress
 from kernel_forge.domain.outcome import Unavailable
-from kernel_forge.domain.record import Entry, Json, Kind, Record, Selection
+from kernel_forge.domain.record import BadEntry, Entry, Json, Kind, Record, Selection
 from kernel_forge.domain.tuning import KernelTuning
 from kernel_forge.jobs.tune import tune_file
 from kernel_forge.ledger import SqliteLedger
 from tests.jobs.tune.played_device import PlayedDevice, Values, request, text
+from tests.ledger.records import forge, tamper
 
 
 def product(values: Values, _n: int) -> float:
@@ -90,7 +94,10 @@ def test_failed_trials_are_taken_over_too(ledger: SqliteLedger, path: str) -> No
 
     wrong = PlayedDevice(seconds, wrong=lambda v, _: v["ITEMS"] == 4)
     died_after(8, ledger, wrong, path)
+    assert sum(e.record.outcome["type"] == "Failed" for e in trials(ledger, 1)) in (2, 3)
     found = finished(ledger, wrong, path)
+    assert found.resumed == 8
+    assert len(trials(ledger, 1)) == 9  # one was left to try
     assert found.failed == 3
     assert {t.failure for t in found.trials if t.seconds is None} == {"wrong: y[0] wrong value"}
 
@@ -181,4 +188,120 @@ def test_what_is_no_trial_of_ours_is_not_taken_over(seconds: Json, ledger: Sqlit
     ledger.append(replace(made, configuration={"BLOCK": 33, "ITEMS": 4}, details={"seconds": [1e-9]}))
     found = finished(ledger, PlayedDevice(product), path)
     assert len(found.trials) == 9
+    assert found.winner.configuration == {"BLOCK": 256, "ITEMS": 4}
+
+
+class _Troubled(SqliteLedger):
+    """Fails in ``what``, for a search that is there."""
+
+    what = ""
+
+    def entries(self, selection: Selection) -> tuple[Entry, ...]:
+        self._may_fail("entries" if selection.run is not None else "")
+        return super().entries(selection)
+
+    def claim(self, run: int) -> Callable[[], None] | None:
+        self._may_fail("claim")
+        return super().claim(run)
+
+    def check(self, run: int) -> BadEntry | None:
+        self._may_fail("check")
+        return super().check(run)
+
+    def _may_fail(self, doing: str) -> None:
+        if doing == self.what:
+            raise LedgerUnavailable(f"no {doing}")
+
+
+@pytest.mark.parametrize("what", ["entries", "claim", "check"])
+@pytest.mark.parametrize("fresh", [False, True])
+def test_trouble_while_a_search_is_taken_over_or_begun_is_a_note(
+    what: str, fresh: bool, ledger: SqliteLedger, path: str
+) -> None:
+    died_after(3, ledger, PlayedDevice(product), path)
+    troubled = _Troubled(ledger.project)
+    troubled.what = what
+    found = finished(troubled, PlayedDevice(product), path, fresh=fresh)
+    assert found.winner.configuration == {"BLOCK": 256, "ITEMS": 4}
+    is_hit = what == "claim" or not fresh
+    said = f"this search is not recorded and cannot be gone on with: no {what}"
+    assert [note for note in found.notes if f"no {what}" in note] == ([said] if is_hit else [])
+    assert (found.run is None) == is_hit
+    release = ledger.claim(1)
+    assert release is not None  # nobody holds it any more
+    release()
+
+
+def test_a_search_that_ends_while_it_is_claimed_is_not_taken_over(ledger: SqliteLedger, path: str) -> None:
+    died_after(3, ledger, PlayedDevice(product), path)
+
+    class Late(SqliteLedger):
+        def claim(self, run: int) -> Callable[[], None] | None:
+            if run == 1:
+                finished(ledger, PlayedDevice(product), path)  # the other process ends it right now
+            return super().claim(run)
+
+    found = finished(Late(ledger.project), PlayedDevice(product), path)
+    ends = ledger.entries(Selection(kinds=(Kind.TUNE_END,)))
+    assert found.resumed == 0
+    assert sorted(e.record.run for e in ends if e.record.run is not None) == [1, found.run]
+
+
+def test_a_ledger_that_is_removed_in_the_middle_is_said_and_gets_no_parts(ledger: SqliteLedger, path: str) -> None:
+    def report(progress: Progress) -> None:
+        if progress.search is not None and progress.search.trials == 3 and ledger.file.exists():
+            shutil.rmtree(ledger.file.parent)
+
+    (found,) = tune_file(request(path=path), PlayedDevice(product), report, lambda _: ledger).results
+    assert isinstance(found, KernelTuning)
+    assert found.winner.configuration == {"BLOCK": 256, "ITEMS": 4}
+    assert found.run is None
+    assert sum("was removed or replaced" in note for note in found.notes) == 1
+    assert not ledger.file.exists()
+
+
+def test_trials_that_were_changed_are_not_gone_on_from(ledger: SqliteLedger, path: str) -> None:
+    died_after(3, ledger, PlayedDevice(product), path)
+    ledger.close()
+    faster = "UPDATE entries SET content = replace(content, '\"seconds\":[', '\"seconds\":[1e-9, ') WHERE number = 3"
+    tamper(ledger.file, lambda c: c.execute(faster))
+    found = finished(ledger, PlayedDevice(product), path)
+    assert found.resumed == 0
+    (note,) = [note for note in found.notes if "run 1" in note]
+    assert "is not gone on with: entry 3 of " in note
+    assert "was changed: its hash does not belong to it; kernel-forge audit says more" in note
+
+
+def test_no_two_trials_of_a_search_have_the_same_number(ledger: SqliteLedger, path: str) -> None:
+    """Those without an answer are tried again, and their numbers are taken."""
+    gone = PlayedDevice(lambda v, n: product(v, n) if v["BLOCK"] == 128 else Unavailable("gone"))
+    died_after(8, ledger, gone, path)
+    assert finished(ledger, PlayedDevice(product), path).resumed == 3
+    assert [e.record.details["number"] for e in trials(ledger, 1)] == list(range(8 + 6))
+
+
+def test_a_search_leaves_no_lock(ledger: SqliteLedger, path: str) -> None:
+    finished(ledger, PlayedDevice(product), path)
+    assert [f.name for f in ledger.file.parent.glob("*.lock")] == []
+
+
+def test_what_is_none_of_ours_is_passed_over(ledger: SqliteLedger, path: str) -> None:
+    """With hashes that are right: somebody who knows the format wrote it."""
+    died_after(3, ledger, PlayedDevice(product), path)
+    ledger.close()
+
+    def write(entries: list[dict[str, Any]]) -> None:
+        begun, one = entries[:2]
+        for seconds in ([10**400], [True], [-1.0], [float("nan")]):
+            fast = {"configuration": {"BLOCK": 256, "ITEMS": 4}, "details": {"seconds": seconds}}
+            entries.append({**one, **fast})
+        named = {"kernel": "twice", "parameters": ["BLOCK", "ITEMS"], "cases": [{"n": 10**400}]}
+        entries.append({**begun, "seed": -1})
+        entries.append({**begun, "subject": {**begun["subject"], "files": {"a": 1, "b": "x"}}})
+        entries.append({**one, "kind": "tune-end", "run": len(entries), "details": named})
+
+    forge(ledger.file, write)
+    assert ledger.audit().is_sound
+    found = finished(ledger, PlayedDevice(product), path)
+    assert (found.resumed, found.run) == (3, 1)
     assert found.winner.configuration == {"BLOCK": 256, "ITEMS": 4}

@@ -1,6 +1,5 @@
 """A search in the ledger: what is needed to go on with it in another process, and to compare it later."""
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -24,13 +23,16 @@ LOOKED_AT = 20
 class SearchRecord:
     """Writes one search down while it runs.
 
-    Without a ledger nothing is kept. Where it fails, the search goes on unrecorded and ``trouble`` says why.
+    Without a ledger nothing is kept. Where it fails, the search goes on unrecorded and ``trouble`` says why; what was
+    written until then, another process may go on with.
 
     Attributes:
-        run: number of the search in the ledger.
+        run: number of the search in the ledger; None where it is not recorded, or not any more.
         claim: what lets go of the search, which no other process can go on with meanwhile.
         seed: of the inputs and the sampler.
         taken: trials of an earlier process, which this one goes on from.
+        left: why an unfinished search is not gone on with, where that is worth saying.
+        next_number: of the trials written down; at least what the next one gets.
     """
 
     ledger: Ledger | None
@@ -40,11 +42,13 @@ class SearchRecord:
     taken: tuple[TunedTrial, ...] = ()
     trouble: str | None = None
     claim: Callable[[], None] | None = None
+    left: str | None = None
+    next_number: int = 0
 
     @property
     def troubles(self) -> tuple[str, ...]:
-        """The trouble, where there was any."""
-        return () if self.trouble is None else (self.trouble,)
+        """What is to be said of the record, where there is anything."""
+        return tuple(each for each in (self.left, self.trouble) if each is not None)
 
     def release(self) -> None:
         """Let others go on with the search, where it has not ended."""
@@ -53,7 +57,12 @@ class SearchRecord:
             self.claim = None
 
     def trial(self, number: int, trial: TunedTrial) -> None:
-        """Write a trial down: once this returns it outlives the process."""
+        """Write a trial down: once this returns it outlives the process.
+
+        Where trials of an earlier process were left out, ``number`` may be one of theirs: it gets the next free one.
+        """
+        number = max(number, self.next_number)
+        self.next_number = number + 1
         timed = trial.seconds is not None
         self._append(
             Kind.TRIAL,
@@ -100,9 +109,46 @@ class SearchRecord:
             sizes=sizes,
             seed=self.seed,
         )
-        self.run = None if entry is None else entry.number
-        if self.ledger is not None and self.run is not None:
+        if self.ledger is None or entry is None:
+            return
+        self.run = entry.number
+        try:
             self.claim = self.ledger.claim(self.run)
+        except LedgerUnavailable as error:
+            self.fail(error)
+
+    def take_over(self, ledger: Ledger, found: Entry, cases: int) -> None:
+        """Go on with the unfinished search ``found`` of another process, where that does not live and nothing is wrong.
+
+        Raises:
+            LedgerUnavailable: as from the ledger; the search is left to others.
+        """
+        self.claim = ledger.claim(found.number)
+        if self.claim is None:
+            return  # a process that lives is at it
+        try:
+            if not _is_unfinished(ledger, found):
+                self.release()  # it ended between looking it up and claiming it
+                return
+            bad = ledger.check(found.number)
+            if bad is not None:
+                self.left = (
+                    f"the unfinished search, run {found.number}, is not gone on with: entry {bad.number} of "
+                    f"{ledger.place} {bad.reason}; kernel-forge audit says more"
+                )
+                self.release()
+                return
+            self.taken, self.next_number = _trials(ledger, found.number, cases)
+        except LedgerUnavailable:
+            self.release()
+            raise
+        self.run, self.seed = found.number, self.seed if found.record.seed is None else found.record.seed
+
+    def fail(self, error: LedgerUnavailable) -> None:
+        """Go on unrecorded because of ``error``."""
+        self.trouble = f"this search is not recorded and cannot be gone on with: {error}"
+        self.run = None
+        self.release()
 
     def _append(self, kind: Kind, outcome: Mapping[str, Json], **more: Any) -> Entry | None:
         if self.ledger is None or self.trouble is not None:
@@ -114,7 +160,7 @@ class SearchRecord:
         try:
             return self.ledger.append(record)
         except LedgerUnavailable as error:
-            self.trouble = f"this search is not recorded and cannot be gone on with: {error}"
+            self.fail(error)
             return None
 
 
@@ -141,15 +187,12 @@ def open_record(
     if ledger is not None and not request.fresh:
         try:
             found = _unfinished(ledger, request, subject, platform, details)
-            made.claim = None if found is None else ledger.claim(found.number)
+            if found is not None:
+                made.take_over(ledger, found, len(cases))
         except LedgerUnavailable as error:
-            made.trouble = f"this search is not recorded and cannot be gone on with: {error}"
-            return made
-        if found is not None and made.claim is not None:  # else a process that lives is at it
-            made.run, made.seed = found.number, seed if found.record.seed is None else found.record.seed
-            made.taken = _trials(ledger, found.number, len(cases))
-            return made
-    made.begin(subject, platform, details, cases[0])
+            made.fail(error)
+    if made.run is None and made.trouble is None:
+        made.begin(subject, platform, details, cases[0])
     return made
 
 
@@ -166,9 +209,13 @@ def _unfinished(
             and all(record.details.get(k) == details[k] for k in ("cases", "fixed", "sampler"))
             and (request.seed is None or master_seed(request.seed) == record.seed)
         )
-        if same and entry.key is not None and entry.number in {e.number for e in ledger.unfinished(entry.key)}:
+        if same and _is_unfinished(ledger, entry):
             return entry
     return None
+
+
+def _is_unfinished(ledger: Ledger, begun: Entry) -> bool:
+    return begun.key is not None and begun.number in {entry.number for entry in ledger.unfinished(begun.key)}
 
 
 def _essence(subject: Subject, platform: Platform) -> tuple[object, ...]:
@@ -180,26 +227,26 @@ def _essence(subject: Subject, platform: Platform) -> tuple[object, ...]:
     )
 
 
-def _trials(ledger: Ledger, run: int, cases: int) -> tuple[TunedTrial, ...]:
-    """The trials of a search, in the order in which they were told; what is none of ours is passed over."""
-    found = []
+def _trials(ledger: Ledger, run: int, cases: int) -> tuple[tuple[TunedTrial, ...], int]:
+    """The trials of a search, in the order in which they were told, and the next number that none of them has.
+
+    What has times of other cases is passed over, and what the device had no answer for: it may have one now.
+    """
+    found, next_number = list[TunedTrial](), 0
     for entry in reversed(ledger.entries(Selection(run=run, kinds=(Kind.TRIAL,)))):
-        record = entry.record
-        if str(record.outcome.get("message")).startswith(NOT_ANSWERED):
-            continue  # the device had no answer then; it may now
-        seconds = record.details.get("seconds")
+        record, details = entry.record, entry.record.details
+        message, seconds, reason = record.outcome.get("message"), details.get("seconds"), details.get("reason")
+        number = details.get("number")
+        if isinstance(number, int):
+            next_number = max(next_number, number + 1)
         times = None
-        if seconds is not None:
-            if not isinstance(seconds, Sequence) or len(seconds) != cases or not all(map(_is_time, seconds)):
+        if isinstance(seconds, Sequence):
+            times = tuple(float(s) for s in seconds if isinstance(s, int | float))
+            if len(times) != cases:
                 continue
-            times = tuple(float(s) for s in seconds)  # type: ignore[arg-type]
-        message = record.outcome.get("message")
+        elif str(message).startswith(NOT_ANSWERED):
+            continue
         failure = str(message) if times is None else None
-        reason = record.details.get("reason")
-        made = TunedTrial(dict(record.configuration), times, failure, bool(record.details.get("early")))
+        made = TunedTrial(dict(record.configuration), times, failure, bool(details.get("early")))
         found.append(replace(made, reason=None if reason is None else str(reason)))
-    return tuple(found)
-
-
-def _is_time(value: object) -> bool:
-    return isinstance(value, int | float) and math.isfinite(value) and value > 0
+    return tuple(found), next_number
