@@ -51,7 +51,11 @@ def test_values() -> None:
         "failure": "does not compile: too many registers",
         "early": False,
         "reason": None,
+        "wrong": False,
+        "place": None,
+        "case": None,
     }
+    assert [t["wrong"] for t in data["trials"]] == [False, False, False, True, False, False]
     assert data["convergence"] == pytest.approx([2e-5, 2e-5, 2e-5, 2e-5, 2e-5, 1e-5])
     assert data["verdict"]["passed"] is True
 

@@ -151,6 +151,14 @@ def test_passed_shows_no_finding_and_its_basis() -> None:
     assert "✓ Verified, **emulated**" in hover_text(spec(), verdict(PASSED), stale=False, running=None)
 
 
+def test_a_verdict_that_holds_names_its_configuration_and_how_many_there_are() -> None:
+    """One configuration was checked, and eleven were not."""
+    made = verdict_lines(verdict(PASSED), (), lambda _path, _line: "", 12)
+    assert made[0].endswith(" · B = 64 (1 of 12 configurations)")
+    plain = replace(verdict(PASSED), configuration={})
+    assert "configuration" not in verdict_lines(plain, (), lambda _path, _line: "", 1)[0]
+
+
 def test_unavailable_is_no_failure() -> None:
     made = verdict(Unavailable("no textures here"))
     text = hover_text(spec(), made, stale=False, running=None)

@@ -124,8 +124,13 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"kernel-forge {__version__}")
     commands = parser.add_subparsers(dest="command", required=True)
-    verify = commands.add_parser("verify", help="differential verification of the kernels of a file")
-    _add_job_options(verify, device="auto")
+    verify = commands.add_parser(
+        "verify",
+        help="differential verification of the kernels of a file",
+        description="Checks each kernel at one configuration of its tunables, the default or that of --set; the "
+        "verdict names it.",
+    )
+    _add_job_options(verify, device="auto", setting="value of a tunable: checks that configuration, not the default")
     verify.add_argument(
         "--sanitize", action="store_true", help="also run a few cases under compute-sanitizer (on a GPU)"
     )

@@ -22,6 +22,7 @@ from kernel_forge.jobs.requests import FileReport, VerifyRequest
 from kernel_forge.ports import FindLedger
 from kernel_forge.source import SourceFile
 from kernel_forge.spec import SpecReading
+from kernel_forge.spec.configurations import count_of
 from kernel_forge.views.console import finding_lines, verdict_lines
 from kernel_forge.views.findings import failure_finding
 from kernel_forge.views.report_json import report_json
@@ -59,7 +60,7 @@ def _show(
         shown: Shown = [(v, findings_for(v, reading)) for v in report.verdicts]
         files.append((str(target.path), report.problems, shown))
         if not options.json:
-            _print(console, source, report, shown, quiet=options.quiet)
+            _print(console, source, reading, report, shown, quiet=options.quiet)
     if options.json:
         print(json.dumps(report_json(files, __version__), indent=2, allow_nan=False))
 
@@ -100,7 +101,9 @@ def _of_reference(end: JobEnd) -> bool:
     return isinstance(end, JobFailed) and end.kind == "reference"
 
 
-def _print(console: Console, source: SourceFile, report: FileReport, shown: Shown, *, quiet: bool) -> None:
+def _print(
+    console: Console, source: SourceFile, reading: SpecReading, report: FileReport, shown: Shown, *, quiet: bool
+) -> None:
     line_of = lines_of(source)
     for problem in report.problems:
         if quiet and problem.severity is not Severity.ERROR:
@@ -111,7 +114,9 @@ def _print(console: Console, source: SourceFile, report: FileReport, shown: Show
         if quiet and isinstance(verdict.outcome, Passed):
             continue
         style = {"✓": "green", "✗": "bold red", "?": "yellow"}
-        for text in verdict_lines(verdict, findings, line_of):
+        spec = reading.spec_of(verdict.kernel)
+        count = None if spec is None else count_of(spec)
+        for text in verdict_lines(verdict, findings, line_of, count):
             console.print(Text(text, style=style.get(text[:1], "")))
 
 

@@ -5,13 +5,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from kernel_forge.domain.measurement import FEWEST_FOR_INTERVAL, Measurement
-from kernel_forge.domain.outcome import Verdict
+from kernel_forge.domain.outcome import Outcome, Verdict
 from kernel_forge.domain.performance import Attained, Occupancy
 from kernel_forge.domain.spec import Configuration, Sizes
+from kernel_forge.domain.text import Location
 
 SAME = 0.01
 """Speed-ups below this are none: medians of one kernel in seven fresh processes differ by up to 0.6 % on an H200
 (``scripts/bench timing``)."""
+WRONG = ("wrong", "memory fault", "race", "barrier", "ends itself")
+"""How :attr:`TunedTrial.failure` begins where the kernel itself is at fault, and not its use of resources."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +41,8 @@ class TunedTrial:
         failure: why it has no time, in a few words.
         early: hopeless at once, so that it was given few samples.
         reason: why it was tried before the sampler was asked; None where the sampler chose it.
+        outcome: what came of it where it failed, and ``case`` the sizes that it failed at; None where that is not
+            known (of a trial of an earlier process only ``failure`` is).
     """
 
     configuration: Configuration
@@ -45,6 +50,22 @@ class TunedTrial:
     failure: str | None = None
     early: bool = False
     reason: str | None = None
+    outcome: Outcome | None = None
+    case: Sizes | None = None
+
+    @property
+    def is_wrong(self) -> bool:
+        """Whether the kernel is wrong with this configuration: another result, a fault, a race.
+
+        Not where it does not compile or launch for lack of resources, takes too long, or could not be judged.
+        """
+        return self.failure is not None and self.failure.partition(":")[0] in WRONG
+
+    @property
+    def place(self) -> Location | None:
+        """Where in the code it failed, if known."""
+        found = getattr(self.outcome, "locations", ())
+        return found[0] if found else getattr(self.outcome, "location", None)
 
     @property
     def value(self) -> float | None:

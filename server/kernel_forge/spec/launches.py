@@ -6,11 +6,13 @@ from dataclasses import dataclass
 
 from kernel_forge.domain.errors import ExpressionError
 from kernel_forge.domain.expression import Expression
+from kernel_forge.domain.finding import Related
 from kernel_forge.domain.spec import LaunchSpec
 from kernel_forge.domain.text import Location
 from kernel_forge.source import Constant, Kernel, LaunchSite, Macro, SourceFile
 from kernel_forge.spec.block_model import LaunchTable
 from kernel_forge.spec.cpp_expressions import dimensions, with_locals
+from kernel_forge.spec.launch_constants import in_terms_of, values_at
 from kernel_forge.spec.problems import BlockText
 from kernel_forge.spec.signature import Instance
 from kernel_forge.spec.toml_document import Path
@@ -39,6 +41,8 @@ class LaunchReader:
             else read_site(self.source, instance.kernel, instance.template_args, self.known)
         )
         site, grid, block, shared = inferred or (None, None, None, None)
+        if inferred is not None:
+            self._refuse_constants(inferred, table, instance, path)
         location = self.block.location_of(path, key=True)
         if table is not None:
             grid = self._list(table.grid, (*path, "grid")) if table.grid else grid
@@ -64,6 +68,37 @@ class LaunchReader:
             stream=None if table is None else table.stream,
             location=location,
             types=tuple(instance.element(p, self.source.aliases)[0] for p in instance.kernel.params),
+        )
+
+    def _refuse_constants(self, read: SiteLaunch, table: LaunchTable | None, instance: Instance, path: Path) -> None:
+        """A launch of one instance says nothing of the others where a number in it is the value of a tunable."""
+        site, grid, block, shared = read
+        parts = {
+            "grid": grid if table is None or not table.grid else [],
+            "block": block if table is None or not table.block else [],
+            "shared": [shared] if shared is not None and (table is None or table.shared is None) else [],
+        }
+        values = values_at(self.source, site, [a if a in self.tunables else None for a in instance.template_args])
+        found = in_terms_of(values, [each for part in parts.values() for each in part])
+        if not found.names:
+            return
+        entries, texts = [], list(found.texts)
+        for key, part in parts.items():
+            own = [texts.pop(0) for _ in part]
+            if own and (key != "shared" or own != ["0"]):
+                entries.append(f"{key} = {_written(own)}")
+        shown = "[[launch]]" if isinstance(path[-1], int) else "[launch]"
+        example = f": {', '.join(entries)}" if found.is_sure else ""
+        fixes = (self.block.insert_lines_fix(path, entries, f"Add {shown} for every value"),) if found.is_sure else ()
+        at = ", ".join(f"{name} = {values[name]}" for name in found.names)
+        self.block.add(
+            "KF113",
+            f"the launch of {instance.kernel.name} in line {site.range.start.line + 1} has numbers that are right for "
+            f"{at} alone; say in {shown} how it depends on {' and '.join(found.names)}{example}",
+            path,
+            key=True,
+            fixes=fixes,
+            related=(Related(Location(self.source.path, site.range), f"launched here with {at}"),),
         )
 
     def _ask_for_launch(self, instance: Instance, path: Path, keys: list[str]) -> None:
@@ -113,6 +148,11 @@ class LaunchReader:
             self.block.add("KF109", message, path, within=expression.place_of(unknown[0]))
             return None
         return expression
+
+
+def _written(extents: list[str]) -> str:
+    texts = [e if e.isdigit() else f'"{e}"' for e in extents]
+    return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
 
 
 def read_site(

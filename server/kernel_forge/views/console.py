@@ -6,7 +6,7 @@ from collections.abc import Callable
 from kernel_forge.domain.finding import Finding, Severity
 from kernel_forge.domain.outcome import CompileFailed, Mismatch, Passed, Unavailable, Verdict
 from kernel_forge.domain.text import Location
-from kernel_forge.views.words import case_text, problem, sentence, title
+from kernel_forge.views.words import case_text, pairs, problem, sentence, set_options, title
 
 SHOWN_SKIPPED = 10
 LineOf = Callable[[str, int], str]
@@ -43,11 +43,16 @@ def quote(location: Location, line_of: LineOf) -> list[str]:
     return [f"  {number} | {text}", f"  {' ' * len(number)} | {pad}{'^' * width}"]
 
 
-def verdict_lines(verdict: Verdict, findings: tuple[Finding, ...], line_of: LineOf) -> list[str]:
-    """One verdict: a headline, and for a failure everything needed to mend and to repeat it."""
+def verdict_lines(
+    verdict: Verdict, findings: tuple[Finding, ...], line_of: LineOf, configurations: int | None = None
+) -> list[str]:
+    """One verdict: a headline, and for a failure everything needed to mend and to repeat it.
+
+    ``configurations`` are those that the spec admits, of which the verdict is on one.
+    """
     outcome = verdict.outcome
     if isinstance(outcome, Passed):
-        lines = [f"✓ {verdict.kernel}: {title(verdict)}"]
+        lines = [f"✓ {verdict.kernel}: {title(verdict)}{_one_of(verdict, configurations)}"]
     elif isinstance(outcome, Unavailable):
         lines = [f"? {verdict.kernel}: {title(verdict)}"]
     else:
@@ -72,6 +77,14 @@ def verdict_lines(verdict: Verdict, findings: tuple[Finding, ...], line_of: Line
     return lines
 
 
+def _one_of(verdict: Verdict, configurations: int | None) -> str:
+    """`` · BLOCK = 256 (1 of 12 configurations)``: the others may be wrong."""
+    if not verdict.configuration:
+        return ""
+    count = "" if configurations is None else f" (1 of {configurations:,} configuration{'s' * (configurations != 1)})"
+    return f" · {pairs(verdict.configuration)}{count}"
+
+
 def _details(verdict: Verdict) -> list[str]:
     outcome = verdict.outcome
     lines = []
@@ -85,6 +98,5 @@ def _details(verdict: Verdict) -> list[str]:
         ulp = f", {outcome.max_ulp:.3g} ulp" if math.isfinite(outcome.max_ulp or 0.0) and outcome.max_ulp else ""
         lines.append(f"  error   {outcome.max_absolute:.3g} absolute{relative}{ulp}")
     if not isinstance(outcome, Passed | Unavailable | CompileFailed):
-        configuration = "".join(f" --set {k}={v}" for k, v in verdict.configuration.items())
-        lines.append(f"  repeat  --seed {verdict.seed}{configuration}")
+        lines.append(f"  repeat  --seed {verdict.seed}{set_options(verdict.configuration)}")
     return lines

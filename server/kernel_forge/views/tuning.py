@@ -1,16 +1,15 @@
 """What came of tuning a kernel, for people. The basis stands in the first line, with a caveat where there is one."""
 
-from collections.abc import Iterable
 from itertools import zip_longest
 
 from kernel_forge.domain.measurement import Measurement
 from kernel_forge.domain.outcome import Passed, Unavailable, Verdict
-from kernel_forge.domain.tuning import Budget, CaseChoice, Contender, KernelTuning, Ratio, SearchProgress, TunedTrial
+from kernel_forge.domain.tuning import Budget, CaseChoice, Contender, KernelTuning, Ratio, SearchProgress
 from kernel_forge.views.sparkline import sparkline
 from kernel_forge.views.timing import TOO_FEW, duration, occupancy_text, time_text
+from kernel_forge.views.tuning_failures import failure_texts, wrong_lines
 from kernel_forge.views.words import case_text, caveat, pairs, problem, seconds_text, sentence
 
-SHOWN_FAILURES = 5
 STAYS = "no configuration is faster for sure; the default stays"
 NO_DEFAULT = "there is no default to compare with"
 """It does not run here, or fails the verification: the notes say which."""
@@ -35,9 +34,10 @@ def tuning_lines(tuning: KernelTuning, *, ascii_only: bool = False) -> list[str]
     lines.extend(_row("rejected", [f"{pairs(v.configuration)}: {_why(v)}" for v in tuning.rejected]))
     lines.extend(_row("space", [space_text(tuning)]))
     lines.extend(_row("search", [search_text(tuning)]))
-    lines.extend(_row("failed", failure_texts(tuning.trials)))
+    lines.extend(_row("failed", failure_texts(t for t in tuning.trials if not t.is_wrong)))
     lines.extend(_row("converged", [f"{spark}  (how far from the best after each trial, log scale)"] if spark else []))
     lines.extend(f"  note: {note}" for note in tuning.notes if note != warning)
+    lines.extend(wrong_lines(tuning))
     return lines
 
 
@@ -82,19 +82,6 @@ def ended_text(ended: str, budget: Budget) -> str:
             return "stopped on request"
         case _:
             return ended
-
-
-def failure_texts(trials: Iterable[TunedTrial]) -> list[str]:
-    """Failed trials by kind, the most frequent first, each with its first reason."""
-    kinds: dict[str, list[str]] = {}
-    for trial in trials:
-        if trial.seconds is None:
-            reason = trial.failure or "without a reason"
-            kinds.setdefault(reason.partition(":")[0], []).append(reason)
-    ordered = sorted(kinds.values(), key=len, reverse=True)
-    texts = [f"{len(r)} × {r[0]}{' (and other reasons)' if len(set(r)) > 1 else ''}" for r in ordered]
-    rest = sum(map(len, ordered[SHOWN_FAILURES:]))
-    return texts[:SHOWN_FAILURES] + ([f"{rest} more of other kinds"] if rest else [])
 
 
 def progress_lines(

@@ -6,6 +6,7 @@ from kernel_forge.domain.tuning import Contender, KernelTuning, SearchProgress
 from kernel_forge.views.sparkline import sparkline
 from kernel_forge.views.timing import TOO_FEW, duration, occupancy_text, time_text
 from kernel_forge.views.tuning import NO_DEFAULT, joules_text, progress_lines, search_text, space_text, speedup_text
+from kernel_forge.views.tuning_failures import wrong_groups, wrong_text
 from kernel_forge.views.words import caveat, pairs, problem, sentence
 
 SHOWN_REJECTED = 3
@@ -78,6 +79,7 @@ def tuning_text(result: KernelTuning | Verdict, *, stale: bool = False, applied:
     curve = sparkline(result.convergence)
     if curve:
         lines.append(f"Convergence: `{curve}` (how far from the best after each trial).")
+    lines.extend(_wrong(result))
     lines.append(f"Search: {search_text(result)}. Space: {space_text(result)}.")
     lines.extend(_rejected(result))
     for choice in result.choices:
@@ -113,6 +115,16 @@ def _rejected(tuning: KernelTuning) -> list[str]:
     lines = [_why_rejected(verdict) for verdict in tuning.rejected[:SHOWN_REJECTED]]
     more = len(tuning.rejected) - SHOWN_REJECTED
     return [*lines, f"{more} more were rejected."] if more > 0 else lines
+
+
+def _wrong(tuning: KernelTuning) -> list[str]:
+    """That there are configurations with which the kernel is wrong, with one of each cause."""
+    groups = wrong_groups(tuning.trials)
+    shown = [f"{pairs(g[0].configuration)}: {wrong_text(g)}" for g in groups[:SHOWN_REJECTED]]
+    count = sum(map(len, groups))
+    return [f"✗ **{count} of the configurations tried {'is' if count == 1 else 'are'} wrong**: {'; '.join(shown)}"] * (
+        count > 0
+    )
 
 
 def _why_rejected(verdict: Verdict) -> str:

@@ -52,6 +52,7 @@ def tuning_json(tuning: KernelTuning, findings_of: FindingsOf = lambda _: ()) ->
 
 
 def _trial(trial: TunedTrial) -> dict[str, Any]:
+    place = trial.place
     return {
         "configuration": dict(trial.configuration),
         "seconds": None if trial.seconds is None else list(trial.seconds),
@@ -59,6 +60,9 @@ def _trial(trial: TunedTrial) -> dict[str, Any]:
         "failure": trial.failure,
         "early": trial.early,
         "reason": trial.reason,
+        "wrong": trial.is_wrong,
+        "place": None if place is None else {"path": place.path, "line": place.range.start.line + 1},
+        "case": None if trial.case is None else dict(trial.case),
     }
 
 

@@ -37,6 +37,11 @@ def pairs(values: Mapping[str, int | float | bool]) -> str:
     return ", ".join(f"{k} = {str(v).lower() if isinstance(v, bool) else v}" for k, v in values.items())
 
 
+def set_options(values: Mapping[str, int | float | bool]) -> str:
+    """`` --set BLOCK=64 --set VECTOR=true``: what chooses a configuration on the command line; with a space before."""
+    return "".join(f" --set {k}={str(v).lower() if isinstance(v, bool) else v}" for k, v in values.items())
+
+
 def case_text(case: CaseId) -> str:
     """``n = 77, inputs spikes``."""
     sizes = ", ".join(f"{k} = {v}" for k, v in case.sizes.items())

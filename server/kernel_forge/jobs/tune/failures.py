@@ -31,6 +31,8 @@ def _words(outcome: Outcome) -> str:
             return f"wrong: {output}{place} {outcome.kind.value}"
         case CompileFailed(messages=messages):
             return f"does not compile: {messages[0].message if messages else ''}"
+        case LaunchFailed(kind="assert" | "trap" | "crash", message=message):
+            return f"ends itself: {message}"
         case LaunchFailed(message=message):
             return f"does not launch: {message}"
         case MemoryFault(message=message):
