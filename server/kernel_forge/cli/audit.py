@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any, TypeGuard
 
 from kernel_forge import __version__
-from kernel_forge.cli.faults import faults_are_ours
 from kernel_forge.cli.history import LedgerOf
 from kernel_forge.cli.output import may_be_closed
 from kernel_forge.cli.replacement import check_output, write_whole
@@ -25,7 +24,6 @@ _MARKS = re.compile(r"(?:[0-9a-f]{8})*")
 _HASH = re.compile(r"[0-9a-f]{64}")
 
 
-@faults_are_ours()
 def audit_command(options: argparse.Namespace, ledger_of: LedgerOf) -> int:
     """Check the ledger of a project; 0 where every entry is as it was written, 1 where one is not.
 

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 from kernel_forge import __version__
-from kernel_forge.cli.faults import faults_are_ours
 from kernel_forge.cli.output import may_be_closed
 from kernel_forge.domain.errors import UsageError
 from kernel_forge.domain.record import Entry, Kind, Selection, Unreadable
@@ -19,7 +18,6 @@ LedgerOf = Callable[[str], Ledger]
 RUNS = (Kind.VERIFY, Kind.TIME, Kind.TUNE)
 
 
-@faults_are_ours()
 def history_command(options: argparse.Namespace, ledger_of: LedgerOf) -> int:
     """List the runs of a project, a file or a kernel, the newest first; or show one run in full. 0 whatever they say.
 

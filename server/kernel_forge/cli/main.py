@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from kernel_forge import __version__
 from kernel_forge.cli.exit_codes import FAULT, GOOD, INTERRUPTED, UNAVAILABLE, WRONG_USE
+from kernel_forge.cli.faults import faults_are_ours
 from kernel_forge.cli.options import count, folder, limit, seconds, seed
 from kernel_forge.cli.output import may_be_closed, prepare_streams, warn
 from kernel_forge.domain.errors import DeviceUnavailable, InternalError, UsageError
@@ -39,7 +40,10 @@ def run(arguments: Sequence[str], adapters: Adapters) -> int:
     prepare_streams()
     try:
         options = _options(arguments)
-        return options if isinstance(options, int) else _dispatch(options, adapters)
+        if isinstance(options, int):
+            return options
+        with faults_are_ours():
+            return _dispatch(options, adapters)
     except UsageError as error:
         warn(str(error))
         return WRONG_USE

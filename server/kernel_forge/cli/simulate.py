@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 
-from kernel_forge.cli.faults import faults_are_ours
 from kernel_forge.cli.options import known_sampler
 from kernel_forge.cli.output import may_be_closed
 from kernel_forge.domain.errors import UsageError
@@ -19,7 +18,6 @@ MAX_SEED = 2**32 - 1
 """The largest that every sampler takes (Optuna's seeds have 32 bits)."""
 
 
-@faults_are_ours()
 def simulate_command(options: argparse.Namespace, read_recorded_space: Callable[[Path], RecordedSpace]) -> int:
     """Search a recorded space several times and say how near to its optimum; always 0."""
     known_sampler(options.sampler)

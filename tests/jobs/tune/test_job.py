@@ -255,7 +255,7 @@ def test_what_does_not_compile_or_launch_is_a_failed_trial() -> None:
     found = tuned(device)
     assert found.winner.configuration == {"BLOCK": 256, "ITEMS": 2}
     assert found.failed == 5
-    assert {t.failure for t in found.trials if t.failure} == {"does not compile: too much", "does not launch: boom"}
+    assert {t.failure for t in found.trials if t.failure} == {"does not compile: too much", "ends itself: boom"}
 
 
 def test_without_a_default_that_fits_any_verified_configuration_wins() -> None:

@@ -91,7 +91,7 @@ class KernelTuner:
         try:
             made = self._tuned(bench, space, record)
             record.end(made, self.info.description)
-            return replace(made, notes=(*self.notes, *record.troubles))
+            return replace(made, notes=(*self.notes, *record.troubles), run=record.run)
         except NoWinner as ended:
             end = ended.end
             verdict = end if isinstance(end, Verdict) else self._verdict(end, self.default, record.seed)
@@ -141,7 +141,6 @@ class KernelTuner:
             rejected=(*failed, *judge.rejected),
             choices=found.choices,
             resumed=len(record.taken),
-            run=record.run,
         )
         return replace(self._with_rates(made, bench), seconds=time.monotonic() - self.started)
 

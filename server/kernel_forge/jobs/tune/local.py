@@ -109,7 +109,7 @@ class LocalExecutor:
                 self._waiting.append(made)
                 self._changed.notify_all()
         else:
-            result.set_result(TunedTrial(configuration, None, reason_of(made)))
+            result.set_result(_failed(configuration, made))
         return result
 
     def close(self) -> None:
@@ -182,7 +182,7 @@ class LocalExecutor:
                 ready.append((order, artifact))
             else:
                 assert failed is not None
-                self._fail(order, failed)
+                self._fail(order, failed, self._gate if isinstance(artifact, Artifact) else None)
         if ready:
             self._time(ready)
 
@@ -202,7 +202,7 @@ class LocalExecutor:
         seconds: list[list[float]] = [[] for _ in ready]
         seen: list[list[Contents]] = [[] for _ in ready]
         early = [False for _ in ready]
-        failures: dict[int, Outcome] = {}
+        failures: dict[int, tuple[Outcome, Sizes]] = {}
         for case in range(len(self._cases)):
             alive = [k for k in range(len(ready)) if k not in failures]
             if not alive:
@@ -212,7 +212,7 @@ class LocalExecutor:
             plan = replace(self._plan, hopeless=HOPELESS * best if judges else None)
             timings = self._bench.device.time([Trial(ready[k][1], ready[k][0].requests[case]) for k in alive], plan)
             if isinstance(timings, Unavailable):
-                failures.update(dict.fromkeys(alive, timings))
+                failures.update(dict.fromkeys(alive, (timings, self._cases[case])))
                 break
             for k, result in zip(alive, timings.results, strict=True):
                 if isinstance(result, Timed):
@@ -220,24 +220,24 @@ class LocalExecutor:
                     seen[k].append(result.contents)
                     early[k] = early[k] or result.measurement.early
                 else:
-                    failures[k] = result
+                    failures[k] = (result, self._cases[case])
         for k, (order, _) in enumerate(ready):
             failed = failures.get(k)
             if failed is None:
                 self._lost = 0
                 trial = TunedTrial(order.configuration, tuple(seconds[k]), early=early[k])
                 self._judges.submit(self._conclude, order, trial, seen[k])  # the GPU goes on meanwhile
-            elif isinstance(failed, Unavailable) and len(ready) > 1:
+            elif isinstance(failed[0], Unavailable) and len(ready) > 1:
                 self._time([ready[k]])  # another trial took the GPU's context with it
             else:
-                self._fail(order, failed)
+                self._fail(order, *failed)
 
     def _conclude(self, order: _Order, trial: TunedTrial, seen: Sequence[Contents]) -> None:
         """The end of a trial that was timed: right at the tuned cases, as far as a sample tells, or failed."""
         try:
             wrong = self._wrong(order, seen)
             if wrong is not None:
-                self._fail(order, wrong)
+                self._fail(order, *wrong)
                 return
             for case, taken in enumerate(trial.seconds or ()):
                 self._best[case] = min(self._best[case], taken)  # the best is what others are measured by
@@ -245,18 +245,26 @@ class LocalExecutor:
         except Exception as error:  # whoever waits for it must not wait for ever
             _settle(order, error)
 
-    def _wrong(self, order: _Order, seen: Sequence[Contents]) -> Outcome | None:
+    def _wrong(self, order: _Order, seen: Sequence[Contents]) -> tuple[Outcome, Sizes] | None:
         if self._samples is None:
             return None
-        found = (self._samples.wrong(bound, contents) for bound, contents in zip(order.bounds, seen, strict=True))
-        return next((wrong for wrong in found if wrong is not None), None)
+        for bound, contents, case in zip(order.bounds, seen, self._cases, strict=True):
+            wrong = self._samples.wrong(bound, contents)
+            if wrong is not None:
+                return wrong, case
+        return None
 
-    def _fail(self, order: _Order, outcome: Outcome) -> None:
+    def _fail(self, order: _Order, outcome: Outcome, case: Sizes | None = None) -> None:
+        """The end of a trial that failed, at ``case`` where it ran."""
         self._lost = self._lost + 1 if isinstance(outcome, Unavailable) else 0
         if self._lost >= MOST_LOST and not self._is_there():
             _settle(order, DeviceGone(reason_of(outcome)))
         else:
-            _settle(order, TunedTrial(order.configuration, None, reason_of(outcome)))
+            _settle(order, _failed(order.configuration, outcome, case))
+
+
+def _failed(configuration: Configuration, outcome: Outcome, case: Sizes | None = None) -> TunedTrial:
+    return TunedTrial(configuration, None, reason_of(outcome), outcome=outcome, case=case)
 
 
 def _settle(order: _Order, end: TunedTrial | Exception) -> None:
