@@ -20,7 +20,7 @@ Lock = Mapping[str, Mapping[str, str]]
 
 
 def problems(prompts: Mapping[str, Prompt], lock: Lock) -> list[str]:
-    """What keeps the lock from being renewed: a text that changed without its version, a version that fell or skipped."""
+    """What keeps the lock from being renewed: a text changed without its version, a version that fell or skipped."""
     found = []
     for prompt in prompts.values():
         versions = lock.get(prompt.id, {})
@@ -30,7 +30,8 @@ def problems(prompts: Mapping[str, Prompt], lock: Lock) -> list[str]:
             found.append(f"{prompt.id}: its version is {prompt.version}, and {latest} is in the lock already")
         elif locked is not None and locked != prompt.hash:
             found.append(
-                f"{prompt.id}: its text changed and its version did not: make it {latest + 1}, with a line in its changelog"
+                f"{prompt.id}: its text changed and its version did not: "
+                f"make it {latest + 1}, with a line in its changelog"
             )
         elif prompt.version > latest + 1:
             found.append(f"{prompt.id}: its version is {prompt.version}; the next is {latest + 1}")
