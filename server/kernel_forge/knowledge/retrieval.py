@@ -19,8 +19,8 @@ _WEIGHTS = {"title": 4.0, "id": 3.0, "keywords": 3.0, "when": 2.0, "operators": 
 _SUFFIXES = ("ations", "ation", "tions", "tion", "ings", "ing", "ers", "ed", "es", "s", "e")
 _STOP_WORDS = frozenset(
     "a after all an and any are as at be before but by can do does each every for from has have how i in into is it "
-    "its kernel me more most much my no not of on one only or so some than that the their then there these they this to "
-    "too use using very want was what when where which while why with within you".split()
+    "its kernel me more most much my no not of on one only or so some than that the their then there these they this "
+    "to too use using very want was what when where which while why with within you".split()
 )
 
 
