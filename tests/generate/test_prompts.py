@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from kernel_forge.domain.expression import FUNCTIONS
 from kernel_forge.generate.prompts import (
     ModelParameters,
     PromptFileError,
@@ -14,6 +15,9 @@ from kernel_forge.generate.prompts import (
     prompts,
     read_prompts,
 )
+from kernel_forge.resources import prompts_folder
+from kernel_forge.source import parse
+from kernel_forge.spec import read_specs
 
 SNAPSHOTS = Path(__file__).parent / "snapshots"
 RENEW = "KERNEL_FORGE_RENEW_SNAPSHOTS" in os.environ
@@ -203,3 +207,24 @@ def test_a_wrong_file_is_one_error_that_names_it(tmp_path: Path, old: str, new: 
     assert old in HEAD + BODY
     with pytest.raises(PromptFileError, match=f"a\\.jinja: .*{re.escape(message)}"):
         read_prompts(folder(tmp_path, (HEAD + BODY).replace(old, new)))
+
+
+def test_the_example_of_a_spec_is_one_that_our_reader_accepts() -> None:
+    system = prompts()["spec"].render(**INPUTS["spec"]).system
+    example = re.search(r"\n(kernel = .*?)\n\nwith the signature\n\n(__global__ [^\n]+)\n", system, re.DOTALL)
+    assert example is not None
+    block = [*example[1].split("\n"), "[launch]", 'grid = "rows"', "block = 32"]
+    text = "\n".join(
+        ["// /// kernel-forge", *(f"// {line}".rstrip() for line in block), "// ///", f"{example[2]} {{}}\n"]
+    )
+    reading = read_specs(parse(text, "example.cu"))
+    assert [problem.message for problem in reading.problems] == []
+    (spec,) = reading.specs
+    assert [arg.name for arg in spec.args] == ["x", "y", "rows", "cols", "eps"]
+
+
+def test_launch_functions_of_the_rules_are_those_of_the_spec() -> None:
+    text = (prompts_folder() / "parts" / "kernel_rules.jinja").read_text(encoding="utf-8")
+    named = re.search(r"`(min max [a-z0-9_ ]+)`", text)
+    assert named is not None
+    assert set(named[1].split()) <= FUNCTIONS.keys() | {"int"}
