@@ -37,12 +37,14 @@ RULES: Mapping[str, object] = {
     "unsupported": ["clusters and TMA"],
     "spec": SPEC,
     "signature": SIGNATURE,
+    "reference": None,
     "pages": [PAGE],
 }
 INPUTS: Mapping[str, Mapping[str, object]] = {
     "generate": {**RULES, "brief": "scale a vector", "strategy": "float4 accesses", "rivals": ["BLOCK loop: 3.1 us"]},
     "repair": {
         **RULES,
+        "reference": "def scale(x, a):\n    return a * x",
         "kernel": KERNEL,
         "configuration": "BLOCK=128",
         "outcome": "memory fault",
