@@ -15,6 +15,7 @@ from kernel_forge.generate.prompts import (
     prompts,
     read_prompts,
 )
+from kernel_forge.knowledge import patterns
 from kernel_forge.resources import prompts_folder
 from kernel_forge.source import parse
 from kernel_forge.spec import read_specs
@@ -230,3 +231,9 @@ def test_launch_functions_of_the_rules_are_those_of_the_spec() -> None:
     named = re.search(r"`(min max [a-z0-9_ ]+)`", text)
     assert named is not None
     assert set(named[1].split()) <= FUNCTIONS.keys() | {"int"}
+
+
+def test_pages_of_the_knowledge_base_are_handed_over_as_they_are() -> None:
+    page = patterns()["split-k"]
+    rendered = prompts()["generate"].render(**{**INPUTS["generate"], "pages": [page]})
+    assert f'<page id="split-k" title="{page.title}">\n{page.text}\n</page>\n' in rendered.user
