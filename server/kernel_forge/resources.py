@@ -20,6 +20,20 @@ def kb_folder() -> Path:
     raise InternalError("the folder kb/ is missing from this installation; install kernel-forge-lsp again")
 
 
+@cache
+def prompts_folder() -> Path:
+    """The prompts for models (``prompts/``).
+
+    Raises:
+        InternalError: the installation is incomplete.
+    """
+    package = Path(__file__).resolve().parent
+    for candidate in (package / "_data" / "prompts", package.parent.parent / "prompts"):
+        if (candidate / "lock.toml").is_file():
+            return candidate
+    raise InternalError("the folder prompts/ is missing from this installation; install kernel-forge-lsp again")
+
+
 def rule_page(code: str) -> Path:
     """The page that explains a ``KF`` code (it may not exist for a code of a newer version)."""
     return kb_folder() / "rules" / f"{code}.md"

@@ -103,6 +103,10 @@ def _dispatch(options: argparse.Namespace, adapters: Adapters) -> int:
             from kernel_forge.cli.audit import audit_command
 
             return audit_command(options, adapters.ledger_of)
+        case "kb":
+            from kernel_forge.cli.kb import kb_command
+
+            return kb_command(options)
         case "schema":
             from kernel_forge.cli.spec import schema_command
 
@@ -159,6 +163,7 @@ def _parser() -> argparse.ArgumentParser:
     spec.add_argument("target", metavar="FILE:KERNEL")
     spec.add_argument("--write", action="store_true", help="insert it into the file")
     _add_ledger_commands(commands)
+    _add_kb_command(commands)
     commands.add_parser("schema", help="print the JSON schema of spec blocks")
     serve = commands.add_parser("serve", help="language server on stdio")
     serve.add_argument("--tcp", metavar="HOST:PORT", help="listen there instead")
@@ -215,6 +220,20 @@ def _add_ledger_commands(commands: "argparse._SubParsersAction[argparse.Argument
     audit.add_argument("--export-anchor", metavar="FILE", help="write an anchor to FILE, to be kept elsewhere")
     for parser in (history, audit):
         parser.add_argument("--project", type=folder, default=".", metavar="DIR", help="a folder of the project")
+        parser.add_argument("--json", action="store_true", help="print JSON (schema 1)")
+
+
+def _add_kb_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    kb = commands.add_parser("kb", help="the knowledge base: patterns of fast kernels, pages of the KF codes")
+    actions = kb.add_subparsers(dest="action", required=True)
+    search = actions.add_parser("search", help="pages on patterns that fit some words, the best first")
+    search.add_argument("words", nargs="*", metavar="WORDS", help="what to look for; without any, all pages")
+    search.add_argument("--architecture", metavar="sm_90", help="only pages that hold for it")
+    search.add_argument("--operator", metavar="NAME", help="only pages about it: reduction, gemm, stencil, ...")
+    search.add_argument("--limit", type=limit, default=8, metavar="N", help="at most N pages (8; 0: all)")
+    show = actions.add_parser("show", help="one page")
+    show.add_argument("page", metavar="ID", help="as the search prints it, or a code such as KF405")
+    for parser in (search, show):
         parser.add_argument("--json", action="store_true", help="print JSON (schema 1)")
 
 

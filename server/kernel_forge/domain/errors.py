@@ -10,6 +10,7 @@ What a kernel does wrong is a *value* (:mod:`kernel_forge.domain.outcome`), matc
     │   └── SourceError       the file cannot be read as CUDA text (binary, too large, missing)
     ├── DeviceUnavailable     no device can serve the request (exit code 3)
     └── InternalError         our own bug; carries what to report
+        └── PromptFileError, PromptInputsError  (in generate/) a prompt's file or its use is wrong
 """
 
 
