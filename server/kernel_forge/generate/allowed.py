@@ -7,10 +7,11 @@ HEADERS = frozenset(
     cooperative_groups.h cooperative_groups/memcpy_async.h cooperative_groups/reduce.h cooperative_groups/scan.h
     cuda_runtime.h cuda.h cuda_fp16.h cuda_fp16.hpp cuda_bf16.h cuda_bf16.hpp cuda_fp8.h cuComplex.h mma.h
     cuda_pipeline.h cuda_pipeline_primitives.h cuda_awbarrier_primitives.h math_constants.h vector_types.h
-    device_launch_parameters.h cuda/barrier cuda/pipeline cuda/atomic cuda/cmath cuda/functional cuda/std/array
+    device_launch_parameters.h texture_types.h
+    texture_indirect_functions.h cuda/barrier cuda/pipeline cuda/atomic cuda/cmath cuda/functional cuda/std/array
     cuda/std/atomic cuda/std/barrier cuda/std/bit cuda/std/cfloat cuda/std/climits cuda/std/cmath cuda/std/complex
     cuda/std/concepts cuda/std/cstddef cuda/std/cstdint cuda/std/limits cuda/std/numeric cuda/std/optional
-    cuda/std/span cuda/std/tuple cuda/std/type_traits cuda/std/utility cub/cub.cuh cub/block/block_load.cuh
+    cuda/std/span cuda/std/functional cuda/std/tuple cuda/std/type_traits cuda/std/utility cub/cub.cuh cub/block/block_load.cuh
     cub/block/block_reduce.cuh cub/block/block_scan.cuh cub/block/block_store.cuh cub/block/block_radix_sort.cuh
     cub/warp/warp_reduce.cuh cub/warp/warp_scan.cuh float.h limits.h math.h stdint.h stddef.h cfloat climits cmath
     cstdint cstddef
@@ -49,6 +50,7 @@ _FAMILIES = (
     r"__v(?:abs|abss|add|adds|addus|avg|cmp\w+|max|min|neg|negs|sad|set\w+|sub|subs|subus|i\w+)[su]*[24]",
     r"__funnelshift_[lr]c?",
     r"__nv_cvt_\w+",
+    r"__mbarrier_\w+",
 )
 _RESERVED_NAME = re.compile("|".join((*map(re.escape, _RESERVED), *_FAMILIES)))
 _IS_RESERVED = re.compile(r"__\w*|_[A-Z]\w*|\w+__\w*")

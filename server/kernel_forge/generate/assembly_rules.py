@@ -74,7 +74,7 @@ def _read(tokens: Sequence[SourceToken], index: int) -> _Assembly | None:
 
 
 def _literal(text: str) -> str | None:
-    if not text.startswith('"'):
+    if not text.startswith('"') or re.search(r"\\[^nt]", text):
         return None
     try:
         value = ast.literal_eval(text)
@@ -135,5 +135,6 @@ def _addresses(rest: str, suffixes: str, read: _Assembly, depths: Mapping[int, i
             continue
         number = int(operand[1])
         constraint, offset = read.operands[number] if number < len(read.operands) else ("", -1)
-        if constraint.endswith("l") and not depths.get(offset) and not is_shared:
+        is_mixed = ".shared" in suffixes and constraint == "r"
+        if not depths.get(offset) and not is_shared and not is_mixed:
             yield f"%{number} is no pointer that can be followed; pass a pointer argument, indexed in C++"

@@ -80,8 +80,7 @@ def token_rules(translation: Translation) -> Iterator[Found]:
 def _nesting(tokens: Sequence[SourceToken]) -> Iterator[Found]:
     depth = 0
     for token in tokens:
-        depth += (token.text in ("(", "[", "{", "<")) - (token.text in (")", "]", "}", ">"))
-        depth = 0 if token.text in (";", "}") and depth < 0 else depth
+        depth += (token.text in ("(", "[", "{")) - (token.text in (")", "]", "}"))
         if depth > MAX_NESTING:
             yield (
                 Rule.LIMIT,

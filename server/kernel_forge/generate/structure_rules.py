@@ -25,6 +25,14 @@ def structure_rules(structure: Structure) -> Iterator[Found]:
         yield Rule.ADDRESS, *span, "the address of a pointer; pass the pointer itself"
     for name, span in structure.function_values:
         yield Rule.CALL, *span, f"{name} is used as a value; call it, or make it a template parameter or a functor"
+    defined = {function.name for function in structure.functions if function.has_body}
+    for function in structure.functions:
+        if function.name not in defined and not function.is_made and not function.is_member:
+            yield (
+                Rule.STATE,
+                *function.span,
+                f"{function.name} is nowhere defined; define the function, or leave it out",
+            )
     yield from _recursion(structure.functions)
 
 
@@ -36,7 +44,7 @@ def _variable(variable: VariableFact) -> Iterator[Found]:
     name, words = variable.name, variable.specifiers
     if variable.is_code:
         yield Rule.CALL, *variable.span, f"{name} points to a function; call functions by name, or use a template"
-    elif variable.in_union and variable.depth:
+    elif variable.is_pointer_in_union:
         yield Rule.ADDRESS, *variable.span, f"{name} shares its place with other types; keep pointers out of unions"
     elif words & {"__shared__", "__constant__"}:
         return
@@ -53,10 +61,16 @@ def _cast(cast: CastFact) -> Iterator[Found]:
     if cast.is_reference:
         if cast.kind in ("c", "reinterpret_cast") and cast.from_depth:
             yield Rule.ADDRESS, *cast.span, "a pointer read as another type; index the pointer instead"
+    elif cast.kind == "static_cast":
+        return
+    elif cast.to_depth is None:
+        yield Rule.ADDRESS, *cast.span, "a cast to a type that cannot be followed; use static_cast, or name the type"
     elif cast.to_depth:
-        if cast.kind != "static_cast" and not cast.from_depth:
+        if cast.from_depth != 1 and not (cast.from_depth and cast.kind == "c" and cast.to_depth == cast.from_depth):
             message = "a pointer made of what is not visibly an address; cast a pointer argument or &array[i] only"
             yield Rule.ADDRESS, *cast.span, message
+    elif cast.may_hide_pointer:
+        yield Rule.ADDRESS, *cast.span, "a template's parameter as an integer, which may be a pointer; use static_cast"
     elif cast.from_depth or cast.kind == "reinterpret_cast":
         yield (
             Rule.ADDRESS,

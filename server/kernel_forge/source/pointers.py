@@ -14,6 +14,7 @@ _WRAPPING = (
     "abstract_reference_declarator",
 )
 _CASTS = ("reinterpret_cast", "static_cast", "const_cast")
+_MAX_LEVEL = 150
 _ALIASES = ("type_definition", "alias_declaration")
 _DECLARING = (
     *_ALIASES,
@@ -23,6 +24,7 @@ _DECLARING = (
     "field_declaration",
     "for_range_loop",
 )
+_TYPE_PARAMETERS = ("type_parameter_declaration", "optional_type_parameter_declaration")
 _SCOPES = (
     "function_definition",
     "compound_statement",
@@ -59,6 +61,10 @@ def target(descriptor: Node) -> tuple[int, bool]:
     return hops(declarator), is_reference
 
 
+class ExpressionTooDeep(Exception):
+    """An expression is nested too deeply to tell what it is."""
+
+
 class PointerDepths:
     """Depths of the names that a text declares, by the scope that declares them.
 
@@ -72,6 +78,8 @@ class PointerDepths:
         self._autos: dict[tuple[int, str], list[Node]] = {}
         self._arrays: set[tuple[int, str]] = set()
         self._asking: set[tuple[int, str]] = set()
+        self._found: dict[int, int | None] = {}
+        self._level = 0
         declared: list[Node] = []
         stack = [(root, root.id)]
         while stack:
@@ -82,9 +90,37 @@ class PointerDepths:
                 scope = node.id
             if node.type in _DECLARING:
                 declared.append(node)
+            if node.type in _TYPE_PARAMETERS and node.named_children:
+                name = node.child_by_field_name("name") or node.named_children[0]
+                self._known[(scope, f"type {node_text(name)}")] = {None}
             stack.extend((child, scope) for child in node.children)
         for node in sorted(declared, key=lambda node: (node.type not in _ALIASES, node.start_byte)):
             self._declare(node)
+
+    def is_type_parameter(self, descriptor: Node | None) -> bool:
+        """Whether a cast's type is a template's parameter."""
+        kind = descriptor.child_by_field_name("type") if descriptor is not None else None
+        key = (
+            self._key(kind, f"type {node_text(kind)}") if kind is not None and kind.type == "type_identifier" else None
+        )
+        return key is not None and self._known[key] == {None}
+
+    def alias(self, function: Node) -> tuple[int | None] | None:
+        """The depth of the type that ``function`` names, in ``function(x)``; None where it names no type of the text."""
+        if function.type != "identifier":
+            return None
+        key = self._key(function, f"type {node_text(function)}")
+        if key is None or self._known[key] == {None}:
+            return None
+        known = self._known[key]
+        return (next(iter(known)) if len(known) == 1 else None,)
+
+    def is_of_template(self, node: Node | None) -> bool:
+        """Whether an expression is a variable whose type is a template's parameter."""
+        while node is not None and node.type in ("parenthesized_expression", "argument_list") and node.named_children:
+            node = node.named_children[-1]
+        key = self._key(node, node_text(node)) if node is not None and node.type == "identifier" else None
+        return key is not None and self._known.get(key) == {None}
 
     def is_pointer_variable(self, node: Node) -> bool:
         """Whether a name is that of a variable that holds an address (an array does not)."""
@@ -92,9 +128,24 @@ class PointerDepths:
         return node.type in _NAMES and (self.of(node) or 0) > 0 and key is not None and key not in self._arrays
 
     def of(self, node: Node | None) -> int | None:
-        """The depth of an expression: 0 for a value that is no address, None where the text does not tell."""
-        if node is None or node.type in _ZERO:
-            return None if node is None else 0
+        """The depth of an expression: 0 for a value that is no address, None where the text does not tell.
+
+        Raises:
+            ExpressionTooDeep: it is nested deeper than 150.
+        """
+        if node is None:
+            return None
+        if node.id not in self._found:
+            self._level += 1
+            if self._level > _MAX_LEVEL:
+                raise ExpressionTooDeep
+            self._found[node.id] = self._of(node)
+            self._level -= 1
+        return self._found[node.id]
+
+    def _of(self, node: Node) -> int | None:
+        if node.type in _ZERO:
+            return 0
         if node.type in _NAMES:
             return self._of_name(node)
         if node.type == "this":
@@ -138,6 +189,9 @@ class PointerDepths:
             return None
         if function.type in ("primitive_type", "sized_type_specifier"):
             return 0
+        if function.type == "identifier" and (key := self._key(function, f"type {node_text(function)}")) is not None:
+            known = self._known[key]
+            return next(iter(known)) if len(known) == 1 else None
         text = node_text(function)
         if function.type == "template_function" and text.startswith(_CASTS):
             arguments = function.child_by_field_name("arguments")
@@ -149,13 +203,15 @@ class PointerDepths:
         if descriptor is None:
             return None
         kind = descriptor.child_by_field_name("type")
-        base = self._base(kind)
-        return None if base is None else base + target(descriptor)[0]
+        base, count = self._base(kind), target(descriptor)[0]
+        return (count or None) if base is None else base + count
 
     def _base(self, kind: Node | None) -> int | None:
         """Pointers inside a named type: an alias may have some."""
         if kind is None or kind.type == "placeholder_type_specifier":
             return None
+        if kind.type in ("decltype", "template_type", "qualified_identifier", "dependent_type"):
+            return None if kind.type == "decltype" or "*" in node_text(kind) or "std" in node_text(kind) else 0
         if kind.type != "type_identifier":
             return 0
         key = self._key(kind, f"type {node_text(kind)}")
@@ -217,7 +273,7 @@ class PointerDepths:
                     self._autos.setdefault((self._inside(node), name), []).append(value)
                 continue
             base = 0 if is_auto else self._base(kind)
-            self._note(node, prefix + name, None if base is None else base + count)
+            self._note(node, prefix + name, (count or None) if base is None else base + count)
             if is_array and node.type not in ("parameter_declaration", "optional_parameter_declaration"):
                 self._arrays.add((self._inside(node), name))
 

@@ -1,17 +1,19 @@
 """Facts about the functions, variables and casts of a text whose tokens are given: macros expanded, comments gone."""
 
+import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from tree_sitter import Node
 
-from kernel_forge.source.pointers import PointerDepths, hops, inner, target
+from kernel_forge.source.pointers import ExpressionTooDeep, PointerDepths, hops, inner, target
 from kernel_forge.source.translation import SourceToken
 from kernel_forge.source.tree import SyntaxTree, node_text
 
 Span = tuple[int, int]
 _FUNCTIONS = ("function_definition",)
+_INTEGER = re.compile(r"(?:const\s+)?(?:(?:unsigned|signed|long|int|short|size_t|u?int(?:16|32|64)_t)\s*)+")
 _CLASSES = ("struct_specifier", "class_specifier", "union_specifier")
 _DECLARATIONS = ("declaration", "field_declaration")
 
@@ -30,6 +32,7 @@ class FunctionFact:
     is_made: bool
     """``= default`` or ``= delete``."""
     calls: tuple[tuple[str, bool, Span], ...]
+    is_member: bool
     span: Span
 
 
@@ -42,7 +45,7 @@ class VariableFact:
     scope: str
     depth: int
     is_code: bool
-    in_union: bool
+    is_pointer_in_union: bool
     span: Span
 
 
@@ -54,6 +57,8 @@ class CastFact:
     to_depth: int | None
     is_reference: bool
     from_depth: int | None
+    may_hide_pointer: bool
+    """From a template's parameter, which may be a pointer, to an integer."""
     span: Span
 
 
@@ -75,7 +80,12 @@ class Structure:
 
 def read_structure(tokens: Sequence[SourceToken]) -> Structure:
     """Parse the tokens, which must be ASCII. Code that the grammar does not know is in ``not_understood``."""
-    return _Reader(tokens).read()
+    reader = _Reader(tokens)
+    try:
+        return reader.read()
+    except ExpressionTooDeep:
+        end = tokens[-1].end if tokens else 0
+        return Structure((), (), (), (), (), ((0, end),), {})
 
 
 class _Reader:
@@ -136,6 +146,7 @@ class _Reader:
                 _is_template(node),
                 any(c.type in ("default_method_clause", "delete_method_clause") for c in node.children),
                 tuple(self._calls(body)) if body is not None else (),
+                _enclosing(node) == "class",
                 self._span(name),
             )
 
@@ -168,12 +179,13 @@ class _Reader:
                     scope,
                     hops(declarator),
                     is_code,
-                    _in_union(node),
+                    _in_union(node) and "*" in node_text(declarator),
                     self._span(name),
                 )
 
     def _casts(self) -> Iterator[CastFact]:
         for node in self._nodes:
+            function: Node | None = None
             if node.type == "cast_expression":
                 descriptor, value = node.child_by_field_name("type"), node.child_by_field_name("value")
                 kind = "c"
@@ -183,6 +195,9 @@ class _Reader:
                 descriptor, kind = None, ""
                 if function is not None and function.type == "primitive_type":
                     kind = "function"
+                elif function is not None and (alias := self._depths.alias(function)) is not None:
+                    yield CastFact("c", alias[0], False, self._depths.of(value), False, self._span(node))
+                    continue
                 elif function is not None and function.type == "template_function":
                     name, given = function.child_by_field_name("name"), function.child_by_field_name("arguments")
                     kind = node_text(name) if name is not None else ""
@@ -193,13 +208,12 @@ class _Reader:
                 continue
             to, is_reference = (0, False) if descriptor is None else target(descriptor)
             known = 0 if descriptor is None else self._depths.of_type(descriptor)
-            yield CastFact(
-                kind,
-                known if known is not None else (to or None),
-                is_reference,
-                self._depths.of(value),
-                self._span(node),
-            )
+            if known is None and self._depths.is_type_parameter(descriptor):
+                known = to
+            name = function if descriptor is None else descriptor
+            is_whole = name is not None and _INTEGER.fullmatch(node_text(name)) is not None
+            hides = is_whole and self._depths.is_of_template(value)
+            yield CastFact(kind, known, is_reference, self._depths.of(value), hides, self._span(node))
 
     def _takes_pointer(self, node: Node) -> bool:
         argument = node.child_by_field_name("argument")
