@@ -266,16 +266,16 @@ class PointerDepths:
                 current = following
             if current.type not in _NAMES:
                 continue
-            name, count = node_text(current), hops(declarator)
+            named, count = node_text(current), hops(declarator)
             is_auto = kind is not None and kind.type == "placeholder_type_specifier"
             if is_auto and count == 0:
                 if value is not None:
-                    self._autos.setdefault((self._inside(node), name), []).append(value)
+                    self._autos.setdefault((self._inside(node), named), []).append(value)
                 continue
             base = 0 if is_auto else self._base(kind)
-            self._note(node, prefix + name, (count or None) if base is None else base + count)
+            self._note(node, prefix + named, (count or None) if base is None else base + count)
             if is_array and node.type not in ("parameter_declaration", "optional_parameter_declaration"):
-                self._arrays.add((self._inside(node), name))
+                self._arrays.add((self._inside(node), named))
 
     def _inside(self, node: Node) -> int:
         return node.id if node.type in _SCOPES else self._scope[node.id]
