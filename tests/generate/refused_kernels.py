@@ -97,6 +97,16 @@ REFUSED: list[tuple[str, str, str]] = [
     ("clock in PTX", "ASSEMBLY", body('unsigned t; asm volatile(«"mov.u32 %0, %%clock;" : "=r"(t));')),
     ("timer in PTX, split literals", "ASSEMBLY", body('long long t; asm(«"mov.u64 %0, %%glo" "baltimer;" : "=l"(t));')),
     ("multiprocessor in PTX", "ASSEMBLY", body('unsigned t; asm(«"mov.u32 %0, %%smid;" : "=r"(t));')),
+    (
+        "clock behind a register of that name",
+        "ASSEMBLY",
+        body('unsigned t; asm(«"{.reg .u32 clock; mov.u32 %0, %%clock;}" : "=r"(t));'),
+    ),
+    (
+        "address in an array of pointers",
+        "ADDRESS",
+        body("__shared__ float* s[1]; y[i] = («(unsigned long long*)s)[0];"),
+    ),
     ("trap in PTX", "ASSEMBLY", body('asm volatile(«"trap;");')),
     ("sleep in PTX", "ASSEMBLY", body('asm volatile(«"nanosleep.u32 100;");')),
     ("exit after an allowed instruction", "ASSEMBLY", body('asm volatile(«"membar.gl;\\n\\texit;");')),

@@ -100,18 +100,18 @@ def test_nothing_between_tokens_lets_a_refused_text_through(data: st.DataObject)
 @settings(max_examples=150, deadline=None)
 @given(st.data())
 def test_a_continuation_inside_a_token_hides_nothing(data: st.DataObject) -> None:
-    _, rule, marked = data.draw(st.sampled_from(_HIDEABLE))
+    _, _, marked = data.draw(st.sampled_from(_HIDEABLE))
     text = marked.replace("«", "")
     for place in sorted(data.draw(st.lists(st.integers(0, len(text)), max_size=6)), reverse=True):
         if text[place - 1 : place] not in ("\r", "\\"):
             text = text[:place] + "\\\n" + text[place:]
-    assert rule in rules(text) or rules(text)
+    assert rules(text)
 
 
 @settings(max_examples=100, deadline=None)
 @given(st.data())
 def test_spaces_in_a_directive_hide_nothing(data: st.DataObject) -> None:
-    _, rule, marked = data.draw(
+    _, _, marked = data.draw(
         st.sampled_from([row for row in REFUSED if row[1] in ("DIRECTIVE", "INCLUDE", "PRAGMA", "MACRO")])
     )
     text = marked.replace("«", "")

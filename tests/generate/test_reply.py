@@ -93,6 +93,7 @@ BAD_TUNABLES = {
     "truth value": {"TILE": [True]},
     "given twice": {"TILE": [8, 8]},
     "infinite": {"TILE": [float("inf")]},
+    "enormous": {"TILE": [10**400]},
     "no name": {"a b": [1]},
     "option in a name": {"A=1 -DB": [1]},
     "keyword": {"float": [1]},

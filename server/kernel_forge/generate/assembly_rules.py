@@ -13,7 +13,10 @@ from kernel_forge.source.translation import SourceToken
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _INSTRUCTION = re.compile(r"(?:@!?%{0,2}[A-Za-z_]\w*\s+|@!?%\d+\s+)?([A-Za-z_]\w*)((?:(?:\.|::)\w+)*)(.*)", re.DOTALL)
 _REGISTER = re.compile(r"%+([A-Za-z_$][\w$]*)")
-_DECLARED = re.compile(r"%*([A-Za-z_$][\w$]*)(?:<\d+>)?")
+# ``clock`` and ``%clock`` are different names, so only what is declared with the sign counts.
+_DECLARED = re.compile(
+    r"%+(?!(?:clock|globaltimer|smid|nsmid|warpid|laneid|gridid)(?:\b|_|64))([A-Za-z_$][\w$]*)(?:<\d+>)?"
+)
 _OPERAND = re.compile(r"(?<!%)%(\d+)")
 _ADDRESS = re.compile(r"\[\s*([^\],{]*?)\s*(?:[+-][^\],]*)?\s*[\],{]")
 
@@ -107,7 +110,7 @@ def _instruction(part: str, read: _Assembly, declared: set[str], depths: Mapping
     match = _INSTRUCTION.fullmatch(part)
     if match is None or match[1] not in INSTRUCTIONS:
         name = match[1] if match is not None else part[:30]
-        yield f"PTX {name!r} is not on the list of allowed instructions; use an intrinsic, or mma, ldmatrix, cp.async, shfl"
+        yield f"PTX {name!r} is not on the list of instructions; use an intrinsic, or mma, ldmatrix, cp.async, shfl"
         return
     opcode, suffixes, rest = match[1], match[2], match[3]
     for register in _REGISTER.findall(rest):
@@ -117,7 +120,7 @@ def _instruction(part: str, read: _Assembly, declared: set[str], depths: Mapping
     if opcode == "st" and ".const" in suffixes:
         yield "st to constant memory; write to an argument"
     for number in map(int, _OPERAND.findall(rest)):
-        constraint, offset = read.operands[number] if number < len(read.operands) else ("", -1)
+        offset = read.operands[number][1] if number < len(read.operands) else -1
         depth = depths.get(offset)
         if depth and not is_memory:
             yield f"{opcode} computes with the address in %{number}; index the pointer in C++"

@@ -30,7 +30,7 @@ _SPEC = re.compile(r"^[ \t]*// /// kernel-forge[ \t]*\r?$", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class ReplyProblem:
-    """Why a reply cannot be used. ``range`` is in the reply's text, None in a structured value; ``message`` is for the model."""
+    """Why a reply cannot be used; ``message`` is for the model. ``range`` is in the reply's text, None without one."""
 
     message: str
     range: Range | None
@@ -59,7 +59,7 @@ class _Block:
 
 
 def read_reply(text: str, kernel: str | None = None) -> Reply | tuple[ReplyProblem, ...]:
-    """Take a reply's text apart. ``kernel`` is the name asked for; without it the reply must have exactly one kernel."""
+    """Take a reply's text apart. ``kernel`` is the name asked for; without it there must be exactly one kernel."""
     lines = LineIndex(text)
     if len(text) > MAX_CHARACTERS:
         return (
@@ -86,9 +86,9 @@ def read_reply(text: str, kernel: str | None = None) -> Reply | tuple[ReplyProbl
     else:
         source, first = _normal(text), 0
     place = _place(lines, code[0]) if code else lines.range(0, len(text))
-    message = _source_problem(source, kernel)
-    if message is not None:
-        problems.append(ReplyProblem(message, place))
+    fault = _source_problem(source, kernel)
+    if fault is not None:
+        problems.append(ReplyProblem(fault, place))
     tunables: dict[str, tuple[Number, ...]] = {}
     for block in data:
         read = _read_data(block)
@@ -221,4 +221,6 @@ def _tunables(value: object) -> dict[str, tuple[Number, ...]] | str:
 
 
 def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return math.isfinite(value) if isinstance(value, float) else abs(value) < 2**63

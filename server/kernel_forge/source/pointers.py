@@ -106,7 +106,7 @@ class PointerDepths:
         return key is not None and self._known[key] == {None}
 
     def alias(self, function: Node) -> tuple[int | None] | None:
-        """The depth of the type that ``function`` names, in ``function(x)``; None where it names no type of the text."""
+        """The depth of the type that ``function`` names in ``function(x)``; None where it names no such type."""
         if function.type != "identifier":
             return None
         key = self._key(function, f"type {node_text(function)}")

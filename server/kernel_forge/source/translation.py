@@ -1,7 +1,7 @@
 """The tokens that a compiler sees: line continuations joined, comments gone, directives apart; all with their places.
 
-Unlike :mod:`kernel_forge.source.tokens`, which reads stretches that the grammar found, this reads a whole text as the first
-phases of translation do, so that nothing between or inside tokens can hide one.
+Unlike :mod:`kernel_forge.source.tokens`, which reads stretches that the grammar found, this reads a whole
+text as the first phases of translation do, so that nothing between or inside tokens can hide one.
 """
 
 import re
@@ -45,7 +45,7 @@ class SourceToken:
 
 @dataclass(frozen=True, slots=True)
 class Directive:
-    """A preprocessor line. ``name`` is empty for a lone ``#``; ``rest`` is what follows the name, as written, joined."""
+    """A preprocessor line. ``name`` is empty for a lone ``#``; ``rest`` is what follows it, as written, joined."""
 
     name: str
     rest: str
