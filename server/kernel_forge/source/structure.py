@@ -94,8 +94,13 @@ class _Reader:
         self._starts: list[int] = []
         pieces: list[str] = []
         length = 0
-        for token in tokens:
-            piece = ("\n" if length and token.spaced else "") + token.text
+        for index, token in enumerate(tokens):
+            # The grammar knows ``operator()`` and ``operator+`` only without anything between their parts.
+            joins = token.kind == "mark" and any(
+                before.text == "operator" for before in tokens[max(0, index - 2) : index]
+            )
+            is_apart = token.spaced and length and not (joins and tokens[index - 1].text in ("operator", "(", "["))
+            piece = ("\n" if is_apart else "") + token.text
             self._starts.append(length + len(piece) - len(token.text))
             pieces.append(piece)
             length += len(piece)
