@@ -1,5 +1,6 @@
 """Which failures are worth another attempt, and when."""
 
+import math
 import random
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -46,7 +47,8 @@ def seconds_of(header: str | None) -> float | None:
     if header is None:
         return None
     try:
-        return max(0.0, float(header))
+        seconds = float(header)
+        return max(0.0, seconds) if math.isfinite(seconds) else None
     except ValueError:
         pass
     try:
