@@ -240,6 +240,7 @@ async def test_a_redirect_is_not_followed() -> None:
     [
         Answer([start(), *block(["half"])[:2]], cut=True),
         Answer([start(), *block(["half"])], cut=False),  # ends in order, but before its last event
+        Answer([start(), *block(["half"]), end("end_turn").partition(b"event: message_stop")[0]]),
         Answer([start(), *block(["half"])[:2], event("error", error={"type": "overloaded_error", "message": "m"})]),
     ],
 )
