@@ -1,4 +1,4 @@
-"""What the pipeline asks of the outside world, as Protocols. Adapters live in ``devices/`` and ``ledger/``."""
+"""What the pipeline asks of the outside world, as Protocols; adapters live in ``devices/``, ``ledger/``, ``llm/``."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -6,6 +6,7 @@ from typing import Protocol
 
 from kernel_forge.domain.launch import CompileRequest, RunRequest
 from kernel_forge.domain.measurement import Peaks, TimingPlan, Timings
+from kernel_forge.domain.model import ModelFailure, ModelProgress, ModelReply, ModelRequest
 from kernel_forge.domain.outcome import CompileFailed, CompilerMessage, RunOutcome, SanitizerFailure, Unavailable
 from kernel_forge.domain.performance import Counters
 from kernel_forge.domain.record import Anchor, Audit, BadEntry, Entry, Record, Selection, Unreadable
@@ -182,3 +183,30 @@ class Ledger(Protocol):
 
 FindLedger = Callable[[str], Ledger | None]
 """The ledger for the runs of a file (given absolute); None where none are to be recorded."""
+
+
+class Model(Protocol):
+    """A language model. One object serves one job and its budget; several calls may be under way at a time."""
+
+    @property
+    def name(self) -> str:
+        """Which model, as the provider names it."""
+        ...
+
+    def preview(self, request: ModelRequest) -> str | ModelFailure:
+        """The text that :meth:`ask` would send, part by part and verbatim, or why it would not be sent."""
+        ...
+
+    async def ask(
+        self, request: ModelRequest, progress: Callable[[ModelProgress], None] = lambda _: None
+    ) -> ModelReply | ModelFailure:
+        """The answer, after the retries that help; never raises for what a server or a network does.
+
+        Ends within the time limits of the model. Cancelling the task that waits here ends the call at once; its
+        connection is closed, and what it can have cost is counted.
+        """
+        ...
+
+    def cancel(self) -> None:
+        """End every call within a second, and refuse later ones: each returns a failure CANCELLED. Thread-safe."""
+        ...
