@@ -24,12 +24,13 @@ from kernel_forge.jobs.tune.local import LocalExecutor, suitable_width
 from kernel_forge.jobs.tune.opening import opening
 from kernel_forge.jobs.tune.record import SearchRecord, open_record
 from kernel_forge.jobs.tune.samples import SAMPLE, ExpectedSamples
+from kernel_forge.jobs.tune.search_process import SearchOf, searches
 from kernel_forge.jobs.tune.searching import Searching
 from kernel_forge.jobs.tune.space import facts_of, ruled_out, search_space
 from kernel_forge.jobs.tune.workbench import Workbench
 from kernel_forge.jobs.wire import encode
 from kernel_forge.ports import Artifact, Device, Ledger
-from kernel_forge.search import SAMPLERS, Search, SearchSpace
+from kernel_forge.search import SAMPLERS, SearchSpace
 from kernel_forge.source import SourceFile
 from kernel_forge.verify import verify
 from kernel_forge.verify.gate import Gate
@@ -112,9 +113,10 @@ class KernelTuner:
             self.cases = (dict(smaller),)
 
     def _tuned(self, bench: Workbench, space: SearchSpace, record: SearchRecord) -> KernelTuning:
-        gate = gate_case(bench, self.default, self.cases, small=self.is_emulated)
-        baseline = self._baseline(bench, space, gate)
-        searching, ended = self._searched(bench, space, record, baseline, gate)
+        with searches(apart=self.info.basis.startswith("measured")) as search_of:
+            gate = gate_case(bench, self.default, self.cases, small=self.is_emulated)
+            baseline = self._baseline(bench, space, gate)
+            searching, ended = self._searched(bench, space, record, baseline, gate, search_of)
         self.report(Progress(f"{self.spec.kernel}: timing the best again"))
         judge = Judge(lambda configuration: self._verify(configuration, record.seed), self.default)
         plan = replace(EMULATED_PLAN if self.is_emulated else FINAL_PLAN, energy=self.request.energy)
@@ -162,12 +164,12 @@ class KernelTuner:
         record: SearchRecord,
         baseline: Configuration | None,
         gate: Sizes | None,
+        search_of: SearchOf,
     ) -> tuple[Searching, str]:
         """The search after its end, and why it ended."""
-        sampler = SAMPLERS[self.request.sampler](space, record.seed)
         first = opening(bench, space, self.ledger, self.cases[0], self.default, gate, record.seed)
         group = 1 if self.is_emulated else GROUP
-        width = suitable_width(group, learns=sampler.learns)
+        width = suitable_width(group, learns=SAMPLERS[self.request.sampler].learns)
         samples = ExpectedSamples(bench, TRIAL_PLAN.sample)
         is_there = partial(is_answering, bench, self.default, self.cases[0])
         executor = LocalExecutor(
@@ -176,7 +178,7 @@ class KernelTuner:
         try:
             searching = Searching(
                 self.spec.kernel,
-                Search(space, sampler, first=[configuration for configuration, _ in first]),
+                search_of(space, self.request.sampler, record.seed, [configuration for configuration, _ in first]),
                 executor,
                 record,
                 self.request.budget,

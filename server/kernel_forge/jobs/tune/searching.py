@@ -11,7 +11,8 @@ from kernel_forge.domain.tuning import Budget, SearchProgress, TunedTrial, conve
 from kernel_forge.jobs.tune.executor import Executor
 from kernel_forge.jobs.tune.prior import Suggestion
 from kernel_forge.jobs.tune.record import SearchRecord
-from kernel_forge.search import Proposal, Search, reason_to_stop, remaining_seconds
+from kernel_forge.jobs.tune.search_process import AskAndTell
+from kernel_forge.search import Proposal, reason_to_stop, remaining_seconds
 
 POLL_SECONDS = 0.1
 MOST_TOLD = 100
@@ -33,7 +34,7 @@ class Searching:
     """
 
     name: str
-    search: Search
+    search: AskAndTell
     executor: Executor
     record: SearchRecord
     budget: Budget

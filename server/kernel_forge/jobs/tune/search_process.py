@@ -1,0 +1,180 @@
+"""A search in a process of its own.
+
+Where many trials are compiled, run and judged at a time, the arithmetic of a sampler would wait most of the time for
+the interpreter's lock, and hold it against the threads that keep the GPU busy. What passes between the two processes
+are pickles of our own on pipes that nobody else has.
+"""
+
+import contextlib
+import pickle
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import IO, Protocol
+
+from kernel_forge.domain.errors import InternalError
+from kernel_forge.processes import end_with_parent
+from kernel_forge.search import SAMPLERS, Proposal, Search, SearchSpace, Value
+
+_COMMAND = (sys.executable, "-P", "-m", __name__)
+_LIMIT = 5.0
+"""Seconds for the process to end by itself, once its input has ended."""
+
+
+class AskAndTell(Protocol):
+    """What a search does for the one who tries, as :class:`~kernel_forge.search.Search` has it."""
+
+    @property
+    def space(self) -> SearchSpace:
+        """What is searched."""
+        ...
+
+    def ask(self) -> Proposal | None:
+        """The next configuration to try; None where none is left."""
+        ...
+
+    def tell(self, proposal: Proposal, value: float) -> None:
+        """The time of a proposal."""
+        ...
+
+    def tell_failed(self, proposal: Proposal, reason: str) -> None:
+        """A proposal that has none."""
+        ...
+
+    def recall(self, configuration: Mapping[str, Value], value: float | None) -> None:
+        """A trial that was made before."""
+        ...
+
+
+SearchOf = Callable[[SearchSpace, str, int, Sequence[Mapping[str, Value]]], AskAndTell]
+"""A search of a space by the sampler of a name with a seed, which tries the configurations of the list first."""
+
+
+class SearchProcess:
+    """A process that will search. To be started early: it takes a second or so until it can.
+
+    For one thread, which must live as long as the process shall.
+    """
+
+    def __init__(self) -> None:
+        self._process = subprocess.Popen(
+            _COMMAND, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
+        )
+
+    def search(
+        self, space: SearchSpace, sampler: str, seed: int, first: Sequence[Mapping[str, Value]] = ()
+    ) -> AskAndTell:
+        """Begin to search, as a Search of these does: the same proposals for the same seed and the same results."""
+        self._send(space, sampler, seed, tuple(first))
+        return _RemoteSearch(space, self)
+
+    def close(self) -> None:
+        """End it."""
+        assert self._process.stdin is not None and self._process.stdout is not None
+        with contextlib.suppress(OSError):  # it may have ended before
+            self._process.stdin.close()
+        try:
+            self._process.wait(_LIMIT)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        self._process.stdout.close()
+
+    def tell(self, method: str, *arguments: object) -> None:
+        """Have a method of the search called; what it raises is raised by the next :meth:`ask`."""
+        self._send(method, *arguments)
+
+    def ask(self) -> Proposal | None:
+        """The search's next proposal.
+
+        Raises:
+            InternalError: the process has ended.
+        """
+        self._send("ask")
+        assert self._process.stdout is not None
+        try:
+            answer: Proposal | Exception | None = pickle.load(self._process.stdout)
+        except (EOFError, OSError, pickle.UnpicklingError) as error:
+            raise self._ended() from error
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    def _send(self, *message: object) -> None:
+        assert self._process.stdin is not None
+        try:
+            pickle.dump(message, self._process.stdin, pickle.HIGHEST_PROTOCOL)
+            self._process.stdin.flush()
+        except OSError as error:
+            raise self._ended() from error
+
+    def _ended(self) -> InternalError:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(_LIMIT)
+        return InternalError(f"the process that chooses configurations ended (exit code {self._process.returncode})")
+
+
+class _RemoteSearch:
+    def __init__(self, space: SearchSpace, process: SearchProcess) -> None:
+        self.space = space
+        self._process = process
+
+    def ask(self) -> Proposal | None:
+        return self._process.ask()
+
+    def tell(self, proposal: Proposal, value: float) -> None:
+        self._process.tell("tell", proposal, value)
+
+    def tell_failed(self, proposal: Proposal, reason: str) -> None:
+        self._process.tell("tell_failed", proposal, reason)
+
+    def recall(self, configuration: Mapping[str, Value], value: float | None) -> None:
+        self._process.tell("recall", dict(configuration), value)
+
+
+@contextlib.contextmanager
+def searches(*, apart: bool) -> Iterator[SearchOf]:
+    """What makes searches: ``apart`` in a process that is started at once, else in this one."""
+    if not apart:
+        yield _search_here
+        return
+    process = SearchProcess()
+    try:
+        yield process.search
+    finally:
+        process.close()
+
+
+def _search_here(space: SearchSpace, sampler: str, seed: int, first: Sequence[Mapping[str, Value]]) -> Search:
+    return Search(space, SAMPLERS[sampler](space, seed), first=first)
+
+
+def _messages(pipe: IO[bytes]) -> Iterator[tuple[object, ...]]:
+    with contextlib.suppress(EOFError):
+        while True:
+            yield pickle.load(pipe)
+
+
+def serve(requests: IO[bytes], answers: IO[bytes]) -> None:
+    """Search as the first message says, then do what the others ask, until they end."""
+    messages = _messages(requests)
+    begun = next(messages, None)
+    if begun is None:
+        return
+    search = _search_here(*begun)  # type: ignore[arg-type]
+    failed: Exception | None = None
+    for method, *arguments in messages:
+        answer: object = None
+        try:
+            answer = getattr(search, str(method))(*arguments)
+        except Exception as error:  # the one who asks must know, and tells have no answer
+            failed = failed or error
+        if method == "ask":
+            pickle.dump(failed or answer, answers, pickle.HIGHEST_PROTOCOL)
+            answers.flush()
+            failed = None
+
+
+if __name__ == "__main__":
+    end_with_parent()
+    serve(sys.stdin.buffer, sys.stdout.buffer)
