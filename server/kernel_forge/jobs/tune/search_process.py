@@ -10,7 +10,7 @@ import pickle
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import IO, Protocol
+from typing import IO, Any, Protocol
 
 from kernel_forge.domain.errors import InternalError
 from kernel_forge.processes import end_with_parent
@@ -60,6 +60,11 @@ class SearchProcess:
         self._process = subprocess.Popen(
             _COMMAND, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
         )
+
+    @property
+    def pid(self) -> int:
+        """Its number among the system's processes."""
+        return self._process.pid
 
     def search(
         self, space: SearchSpace, sampler: str, seed: int, first: Sequence[Mapping[str, Value]] = ()
@@ -149,25 +154,27 @@ def _search_here(space: SearchSpace, sampler: str, seed: int, first: Sequence[Ma
     return Search(space, SAMPLERS[sampler](space, seed), first=first)
 
 
-def _messages(pipe: IO[bytes]) -> Iterator[tuple[object, ...]]:
+def _messages(pipe: IO[bytes]) -> Iterator[tuple[Any, ...]]:
     with contextlib.suppress(EOFError):
         while True:
             yield pickle.load(pipe)
 
 
 def serve(requests: IO[bytes], answers: IO[bytes]) -> None:
-    """Search as the first message says, then do what the others ask, until they end."""
-    messages = _messages(requests)
-    begun = next(messages, None)
-    if begun is None:
-        return
-    search = _search_here(*begun)  # type: ignore[arg-type]
+    """Search as the first message says, then do what the others ask, until they end.
+
+    What fails is told to whoever asks next: nothing else has an answer.
+    """
+    search: AskAndTell | None = None
     failed: Exception | None = None
-    for method, *arguments in messages:
+    for method, *arguments in _messages(requests):
         answer: object = None
         try:
-            answer = getattr(search, str(method))(*arguments)
-        except Exception as error:  # the one who asks must know, and tells have no answer
+            if search is None:
+                search = _search_here(method, *arguments)
+            else:
+                answer = getattr(search, method)(*arguments)
+        except Exception as error:
             failed = failed or error
         if method == "ask":
             pickle.dump(failed or answer, answers, pickle.HIGHEST_PROTOCOL)

@@ -1,0 +1,86 @@
+import os
+import signal
+from collections.abc import Iterator
+from itertools import product
+
+import pytest
+
+from kernel_forge.domain.errors import InternalError, UsageError
+from kernel_forge.jobs.tune.search_process import AskAndTell, SearchProcess, searches
+from kernel_forge.processes import descendants
+from kernel_forge.search import Parameter, SearchSpace
+
+NAMES = ("A", "B", "C")
+
+
+def space(values: int = 8) -> SearchSpace:
+    return SearchSpace.of([Parameter(name, tuple(range(1, values + 1))) for name in NAMES])
+
+
+@pytest.fixture
+def process() -> Iterator[SearchProcess]:
+    made = SearchProcess()
+    yield made
+    made.close()
+
+
+def searched(search: AskAndTell, trials: int) -> list[tuple[object, ...]]:
+    """The configurations of a search whose times are known; every seventh fails."""
+    search.recall({"A": 1, "B": 1, "C": 1}, 5.0)
+    found: list[tuple[object, ...]] = []
+    while len(found) < trials and (proposal := search.ask()) is not None:
+        a, b, c = (int(proposal.configuration[name]) for name in NAMES)
+        if len(found) % 7 == 6:
+            search.tell_failed(proposal, "does not compile")
+        else:
+            search.tell(proposal, 1.0 + (a - 3) ** 2 + (b - 5) ** 2 + abs(c - 2))
+        found.append((a, b, c))
+    return found
+
+
+@pytest.mark.parametrize("sampler", ["portfolio", "random"])
+def test_a_process_proposes_what_a_search_here_does(process: SearchProcess, sampler: str) -> None:
+    first = [{"A": 2, "B": 2, "C": 2}]
+    with searches(apart=False) as here:
+        expected = searched(here(space(), sampler, 4, first), 30)
+    assert expected[0] == (2, 2, 2)
+    assert searched(process.search(space(), sampler, 4, first), 30) == expected
+
+
+def test_everything_is_asked_once_and_then_nothing(process: SearchProcess) -> None:
+    search = process.search(space(2), "random", 0, ())
+    rest = set(product((1, 2), repeat=3)) - {(1, 1, 1)}
+    assert set(searched(search, 100)) == rest
+    assert search.ask() is None
+
+
+def test_what_a_search_refuses_is_raised_by_the_next_question(process: SearchProcess) -> None:
+    search = process.search(space(), "random", 0, ())
+    proposal = search.ask()
+    assert proposal is not None
+    search.tell(proposal, -1.0)
+    with pytest.raises(UsageError, match="positive"):
+        search.ask()
+
+
+def test_a_search_that_cannot_begin_says_why(process: SearchProcess) -> None:
+    search = process.search(space(), "no such sampler", 0, ())
+    with pytest.raises(KeyError, match="no such sampler"):
+        search.ask()
+
+
+def test_an_end_of_the_process_is_told(process: SearchProcess) -> None:
+    search = process.search(space(), "random", 0, ())
+    assert search.ask() is not None
+    for pid in descendants(os.getpid()):
+        if pid == process.pid:
+            os.kill(pid, signal.SIGKILL)
+    with pytest.raises(InternalError, match="exit code -9"):
+        search.ask()
+
+
+def test_nothing_is_left_over() -> None:
+    with searches(apart=True) as search_of:
+        started = set(descendants(os.getpid()))
+        assert search_of(space(), "random", 0, ()).ask() is not None
+    assert not started & set(descendants(os.getpid()))
