@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from functools import lru_cache
 
 from kernel_forge.devices.lexer import breaks, lex
 
@@ -26,7 +27,7 @@ def has_computed_includes(text: str) -> bool:
     """Whether only the preprocessor knows what some include of ``text`` reads: ``#include NAME``, ``#include_next``."""
     if _MAY_BE_COMPUTED.search(text) is None:
         return False
-    return any(token.kind == "directive" and _COMPUTED.match(token.text) for token in lex(text))
+    return any(line is not None and _COMPUTED.match(piece) for piece, line in _split(text))
 
 
 def answer_has_include(text: str, exists: Exists) -> tuple[str, bool]:
@@ -43,24 +44,41 @@ def answer_has_include(text: str, exists: Exists) -> tuple[str, bool]:
         return "1".ljust(len(question.group())) if found else question.group()
 
     pieces = []
-    for token in lex(text):
-        piece = token.text
-        if token.kind == "directive":
+    for piece, line in _split(text):
+        if line is None:
+            pieces.append(piece)
+        else:
             answered = answered and _ASKS_OTHERWISE.search(_HAS_INCLUDE.sub("", piece)) is None
-            piece = _HAS_INCLUDE.sub(answer, piece)
-        pieces.append(piece)
+            pieces.append(_HAS_INCLUDE.sub(answer, piece))
     return "".join(pieces), answered
 
 
 def replace_includes(text: str, on_include: IncludeHook) -> str:
     """``text`` with its includes as ``on_include`` wants them; every line stays on its line."""
     pieces = []
+    for piece, line in _split(text):
+        replacement = None if line is None else replaced_include(piece, line, on_include)
+        pieces.append(piece if replacement is None else replacement)
+    return "".join(pieces)
+
+
+@lru_cache(maxsize=64)
+def _split(text: str) -> tuple[tuple[str, int | None], ...]:
+    """``text`` in pieces: each directive with its line, and what is between them.
+
+    Kept, because a search compiles the same text with other macros hundreds of times.
+    """
+    pieces: list[tuple[str, int | None]] = []
+    between: list[str] = []
     line = 0
     for token in lex(text):
-        replacement = replaced_include(token.text, line, on_include) if token.kind == "directive" else None
-        pieces.append(token.text if replacement is None else replacement)
+        if token.kind == "directive":
+            pieces += [("".join(between), None), (token.text, line)]
+            between = []
+        else:
+            between.append(token.text)
         line += token.text.count("\n")
-    return "".join(pieces)
+    return (*pieces, ("".join(between), None))
 
 
 def replaced_include(directive: str, line: int, on_include: IncludeHook) -> str | None:
