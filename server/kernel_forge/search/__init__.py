@@ -7,7 +7,7 @@ from kernel_forge.search.samplers import DEFAULT, SAMPLERS
 from kernel_forge.search.simulation import Replay, ReplayedSpace, Simulation
 from kernel_forge.search.space import SearchSpace
 from kernel_forge.search.stopping import reason_to_stop, remaining_seconds
-from kernel_forge.search.study import Proposal, Search
+from kernel_forge.search.study import Proposal, Search, begin_search
 
 __all__ = [
     "DEFAULT",
@@ -22,6 +22,7 @@ __all__ = [
     "SearchSpace",
     "Simulation",
     "Value",
+    "begin_search",
     "parameters_of",
     "reason_to_stop",
     "remaining_seconds",

@@ -18,6 +18,7 @@ from kernel_forge.domain.errors import UsageError
 from kernel_forge.search.history import History
 from kernel_forge.search.parameters import Value
 from kernel_forge.search.sampler import Sampler
+from kernel_forge.search.samplers import SAMPLERS
 from kernel_forge.search.space import SearchSpace
 
 optuna.logging.set_verbosity(optuna.logging.WARNING)
@@ -137,6 +138,17 @@ class Search:
         while self._finished in self._told:
             self._told.remove(self._finished)
             self._finished += 1
+
+
+def begin_search(space: SearchSpace, sampler: str, seed: int, first: Iterable[Mapping[str, Value]] = ()) -> Search:
+    """A search of a space by the sampler of a name.
+
+    Raises:
+        UsageError: there is no such sampler.
+    """
+    if sampler not in SAMPLERS:
+        raise UsageError(f"there is no sampler {sampler} (samplers: {', '.join(SAMPLERS)})")
+    return Search(space, SAMPLERS[sampler](space, seed), first=first)
 
 
 @cache

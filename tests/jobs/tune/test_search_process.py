@@ -65,7 +65,7 @@ def test_what_a_search_refuses_is_raised_by_the_next_question(process: SearchPro
 
 def test_a_search_that_cannot_begin_says_why(process: SearchProcess) -> None:
     search = process.search(space(), "no such sampler", 0, ())
-    with pytest.raises(KeyError, match="no such sampler"):
+    with pytest.raises(UsageError, match="no such sampler"):
         search.ask()
 
 

@@ -1,6 +1,6 @@
 """Child process: compile one text with NVRTC and print the log as JSON. Starts for every text, so it imports little.
 
-Input (stdin): ``{"library", "includes", "text", "headers", "dropped", "name", "defines", "flags", "parent"}``;
+Input (stdin), a job: ``{"library", "includes", "text", "headers", "dropped", "name", "defines", "flags", "parent"}``;
 ``expressions`` are compiled even where nobody uses them: instances of templates, and for machine code all kernels and
 addresses of variables. For machine code also ``architecture`` and ``image`` (file to write).
 Output: ``{"accepted", "log"}``, for machine code also ``names``, in the order of ``expressions``.
@@ -11,7 +11,9 @@ import json
 import os
 import re
 import sys
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from kernel_forge.processes import end_with_parent, give_way
 
@@ -78,7 +80,11 @@ def main() -> None:
     job = json.load(sys.stdin)
     if os.getppid() != job["parent"]:
         sys.exit(1)
-    library = ctypes.CDLL(job["library"])
+    json.dump(compiled(ctypes.CDLL(job["library"]), job), sys.stdout)
+
+
+def compiled(library: ctypes.CDLL, job: Mapping[str, Any]) -> dict[str, Any]:
+    """The answer to a job."""
     headers = dict.fromkeys(_HOST_HEADERS, "#pragma once\n")
     uses_library = any(_LIBRARY_USER.search(text) for text in (job["text"], *job["headers"].values()))
     headers["kf_prelude.h"] = _COMMON + (_LIBRARY_INTEGERS if uses_library else _INTEGERS)
@@ -109,14 +115,14 @@ def main() -> None:
     log = ctypes.create_string_buffer(size.value or 1)
     library.nvrtcGetProgramLog(program, log)
     text = re.sub(r"\x1b\[[0-9;]*m", "", log.value.decode("utf-8", "replace"))
-    answer = {"accepted": status == 0, "log": text}
+    answer: dict[str, Any] = {"accepted": status == 0, "log": text}
     if status == 0 and "image" in job:
         answer["names"] = [_lowered(library, program, e) for e in expressions]
         library.nvrtcGetCUBINSize(program, ctypes.byref(size))
         image = ctypes.create_string_buffer(size.value)
         library.nvrtcGetCUBIN(program, image)
         Path(job["image"]).write_bytes(image.raw)
-    json.dump(answer, sys.stdout)
+    return answer
 
 
 def _lowered(library: ctypes.CDLL, program: ctypes.c_void_p, expression: bytes) -> str:
@@ -125,4 +131,5 @@ def _lowered(library: ctypes.CDLL, program: ctypes.c_void_p, expression: bytes) 
     return (name.value or b"").decode()
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -80,6 +80,10 @@ class KernelTuner:
             return self._verdict(unusable, self.default, seed)
         if self.options.note is not None:
             self.notes.append(self.options.note)
+        with searches(apart=self.info.basis.startswith("measured")) as search_of:
+            return self._tune(subject, platform, seed, search_of)
+
+    def _tune(self, subject: Subject, platform: Platform, seed: int, search_of: SearchOf) -> KernelTuning | Verdict:
         bench = self._bench(seed)
         if self.is_emulated and not self.request.cases:
             self._emulate_smaller(bench)
@@ -90,7 +94,7 @@ class KernelTuner:
         if record.seed != seed:
             bench = self._bench(record.seed)  # the inputs of the search that goes on
         try:
-            made = self._tuned(bench, space, record)
+            made = self._tuned(bench, space, record, search_of)
             record.end(made, self.info.description)
             return replace(made, notes=(*self.notes, *record.troubles), run=record.run)
         except NoWinner as ended:
@@ -112,11 +116,10 @@ class KernelTuner:
             self.notes.append(f"tuned at {in_words(smaller)}: the first case takes too long to emulate")
             self.cases = (dict(smaller),)
 
-    def _tuned(self, bench: Workbench, space: SearchSpace, record: SearchRecord) -> KernelTuning:
-        with searches(apart=self.info.basis.startswith("measured")) as search_of:
-            gate = gate_case(bench, self.default, self.cases, small=self.is_emulated)
-            baseline = self._baseline(bench, space, gate)
-            searching, ended = self._searched(bench, space, record, baseline, gate, search_of)
+    def _tuned(self, bench: Workbench, space: SearchSpace, record: SearchRecord, search_of: SearchOf) -> KernelTuning:
+        gate = gate_case(bench, self.default, self.cases, small=self.is_emulated)
+        baseline = self._baseline(bench, space, gate)
+        searching, ended = self._searched(bench, space, record, baseline, gate, search_of)
         self.report(Progress(f"{self.spec.kernel}: timing the best again"))
         judge = Judge(lambda configuration: self._verify(configuration, record.seed), self.default)
         plan = replace(EMULATED_PLAN if self.is_emulated else FINAL_PLAN, energy=self.request.energy)

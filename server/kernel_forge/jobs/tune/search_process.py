@@ -1,8 +1,8 @@
 """A search in a process of its own.
 
 Where many trials are compiled, run and judged at a time, the arithmetic of a sampler would wait most of the time for
-the interpreter's lock, and hold it against the threads that keep the GPU busy. What passes between the two processes
-are pickles of our own on pipes that nobody else has.
+the interpreter's lock, and hold it against the threads that keep the GPU busy. The other side is
+:mod:`kernel_forge.search.serving`.
 """
 
 import contextlib
@@ -10,13 +10,12 @@ import pickle
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import IO, Any, Protocol
+from typing import Protocol
 
 from kernel_forge.domain.errors import InternalError
-from kernel_forge.processes import end_with_parent
-from kernel_forge.search import SAMPLERS, Proposal, Search, SearchSpace, Value
+from kernel_forge.search import Proposal, SearchSpace, Value, begin_search
 
-_COMMAND = (sys.executable, "-P", "-m", __name__)
+_COMMAND = (sys.executable, "-P", "-m", "kernel_forge.search.serving")
 _LIMIT = 5.0
 """Seconds for the process to end by itself, once its input has ended."""
 
@@ -53,7 +52,7 @@ SearchOf = Callable[[SearchSpace, str, int, Sequence[Mapping[str, Value]]], AskA
 class SearchProcess:
     """A process that will search. To be started early: it takes a second or so until it can.
 
-    For one thread, which must live as long as the process shall.
+    For one thread. It ends with this process, whose end of its input is then closed.
     """
 
     def __init__(self) -> None:
@@ -141,47 +140,10 @@ class _RemoteSearch:
 def searches(*, apart: bool) -> Iterator[SearchOf]:
     """What makes searches: ``apart`` in a process that is started at once, else in this one."""
     if not apart:
-        yield _search_here
+        yield begin_search
         return
     process = SearchProcess()
     try:
         yield process.search
     finally:
         process.close()
-
-
-def _search_here(space: SearchSpace, sampler: str, seed: int, first: Sequence[Mapping[str, Value]]) -> Search:
-    return Search(space, SAMPLERS[sampler](space, seed), first=first)
-
-
-def _messages(pipe: IO[bytes]) -> Iterator[tuple[Any, ...]]:
-    with contextlib.suppress(EOFError):
-        while True:
-            yield pickle.load(pipe)
-
-
-def serve(requests: IO[bytes], answers: IO[bytes]) -> None:
-    """Search as the first message says, then do what the others ask, until they end.
-
-    What fails is told to whoever asks next: nothing else has an answer.
-    """
-    search: AskAndTell | None = None
-    failed: Exception | None = None
-    for method, *arguments in _messages(requests):
-        answer: object = None
-        try:
-            if search is None:
-                search = _search_here(method, *arguments)
-            else:
-                answer = getattr(search, method)(*arguments)
-        except Exception as error:
-            failed = failed or error
-        if method == "ask":
-            pickle.dump(failed or answer, answers, pickle.HIGHEST_PROTOCOL)
-            answers.flush()
-            failed = None
-
-
-if __name__ == "__main__":
-    end_with_parent()
-    serve(sys.stdin.buffer, sys.stdout.buffer)

@@ -1,18 +1,17 @@
-"""NVRTC as a compiler to machine code, one child process per compilation."""
+"""NVRTC as a compiler to machine code, one process per compilation."""
 
 import json
-import os
 import re
-import subprocess
 import tempfile
+import time
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from kernel_forge.devices.compilers.gpu.assembler_log import read_resources
 from kernel_forge.devices.compilers.gpu.code import Compiled, GpuCode, refused_architecture
+from kernel_forge.devices.compilers.gpu.fork_server import ForkServer, ForkServerGone
 from kernel_forge.devices.compilers.messages import parse_messages
-from kernel_forge.devices.compilers.nvrtc import CHILD_COMMAND
 from kernel_forge.devices.compilers.nvrtc_library import NvrtcPaths, find_nvrtc
 from kernel_forge.devices.compilers.opinion import DeviceCode, parent_folder
 from kernel_forge.domain.launch import CompileRequest
@@ -36,6 +35,7 @@ class Nvrtc:
     def __init__(self, paths: NvrtcPaths) -> None:
         self.paths = paths
         self.name = paths.name
+        self._forks = ForkServer(paths.library, paths.includes)
 
     def compile(self, request: CompileRequest, code: DeviceCode, architecture: str) -> Compiled | None:
         """Compile; None where NVRTC fails for want of the host's C++ library, which says nothing about the code."""
@@ -75,25 +75,17 @@ class Nvrtc:
             "name": main,
             "defines": dict(request.defines),
             "flags": [f for f in request.flags if _is_for_nvrtc(f)],
-            "parent": os.getpid(),
             "architecture": architecture,
             "expressions": [*request.kernels, *(f"&{s}" for s in request.symbols)],
             "image": str(image),
         }
-        process = subprocess.Popen(
-            CHILD_COMMAND,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-        )
+        begin = time.monotonic()
         try:
-            output, errors = process.communicate(json.dumps(job).encode(), timeout=request.time_limit)
-        except subprocess.TimeoutExpired:
+            output, errors = self._forks.ask(job, request.time_limit)
+        except (ForkServerGone, OSError) as error:
+            return Unavailable(f"{self.name} cannot be used: {error}")
+        if not output and time.monotonic() - begin >= request.time_limit:
             return Unavailable(f"{self.name} did not end within {request.time_limit:g} s")
-        finally:
-            if process.poll() is None:
-                process.kill()
-                process.communicate()
         try:
             answer: dict[str, Any] = json.loads(output)
         except json.JSONDecodeError:
