@@ -9,11 +9,16 @@ import ctypes
 import os
 import signal
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
 _NICENESS = 10
+_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
+_LARGEST_KEPT, _MOST_KEPT = 1 << 30, (1 << 31) - 1
+_USUAL = 128 << 10
+"""Both thresholds where nobody sets them (bytes)."""
 
 
 def end_with_parent() -> None:
@@ -43,6 +48,27 @@ def end_after(seconds: float) -> None:
     """
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     signal.setitimer(signal.ITIMER_REAL, seconds)
+
+
+@contextlib.contextmanager
+def freed_memory_kept() -> Iterator[None]:
+    """Let the C library keep the memory of freed arrays for the next ones, and give it back at the end.
+
+    It gives large blocks back at once otherwise, and the system clears each page of the next anew: with arrays of tens
+    of megabytes this takes as long as the arithmetic. See mallopt(3).
+    """
+    library = ctypes.CDLL(None) if sys.platform == "linux" else None
+    if library is None or not hasattr(library, "mallopt"):  # another C library than GNU's
+        yield
+        return
+    library.mallopt(_M_MMAP_THRESHOLD, _LARGEST_KEPT)
+    library.mallopt(_M_TRIM_THRESHOLD, _MOST_KEPT)
+    try:
+        yield
+    finally:
+        library.mallopt(_M_MMAP_THRESHOLD, _USUAL)
+        library.mallopt(_M_TRIM_THRESHOLD, _USUAL)
+        library.malloc_trim(0)
 
 
 def descendants(pid: int) -> list[int]:

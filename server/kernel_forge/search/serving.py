@@ -1,7 +1,8 @@
 """A search for another process, which asks and tells over two streams. It need not import more than searching needs.
 
 What passes are pickles of our own, on pipes that nobody else has: first the arguments of :func:`begin_search`, then
-``(method, *arguments)`` of the search. Only ``ask`` is answered.
+``(method, *arguments)`` of the search. Only ``ask`` is answered, with the length of the pickle before it
+(:data:`LENGTH` bytes, little-endian).
 """
 
 import contextlib
@@ -11,6 +12,8 @@ from collections.abc import Iterator
 from typing import IO, Any
 
 from kernel_forge.search import Search, begin_search
+
+LENGTH = 4
 
 
 def serve(requests: IO[bytes], answers: IO[bytes]) -> None:
@@ -27,7 +30,8 @@ def serve(requests: IO[bytes], answers: IO[bytes]) -> None:
         except Exception as error:
             failed = failed or error
         if method == "ask":
-            pickle.dump(failed or answer, answers, pickle.HIGHEST_PROTOCOL)
+            made = pickle.dumps(failed or answer, pickle.HIGHEST_PROTOCOL)
+            answers.write(len(made).to_bytes(LENGTH, "little") + made)
             answers.flush()
             failed = None
 

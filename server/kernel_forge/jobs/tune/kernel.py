@@ -30,6 +30,7 @@ from kernel_forge.jobs.tune.space import facts_of, ruled_out, search_space
 from kernel_forge.jobs.tune.workbench import Workbench
 from kernel_forge.jobs.wire import encode
 from kernel_forge.ports import Artifact, Device, Ledger
+from kernel_forge.processes import freed_memory_kept
 from kernel_forge.search import SAMPLERS, SearchSpace
 from kernel_forge.source import SourceFile
 from kernel_forge.verify import verify
@@ -80,7 +81,7 @@ class KernelTuner:
             return self._verdict(unusable, self.default, seed)
         if self.options.note is not None:
             self.notes.append(self.options.note)
-        with searches(apart=self.info.basis.startswith("measured")) as search_of:
+        with freed_memory_kept(), searches(apart=self.info.basis.startswith("measured")) as search_of:
             return self._tune(subject, platform, seed, search_of)
 
     def _tune(self, subject: Subject, platform: Platform, seed: int, search_of: SearchOf) -> KernelTuning | Verdict:

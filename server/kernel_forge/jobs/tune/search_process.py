@@ -6,7 +6,9 @@ the interpreter's lock, and hold it against the threads that keep the GPU busy. 
 """
 
 import contextlib
+import os
 import pickle
+import select
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -14,10 +16,9 @@ from typing import Protocol
 
 from kernel_forge.domain.errors import InternalError
 from kernel_forge.search import Proposal, SearchSpace, Value, begin_search
+from kernel_forge.search.serving import LENGTH
 
 _COMMAND = (sys.executable, "-P", "-m", "kernel_forge.search.serving")
-_LIMIT = 5.0
-"""Seconds for the process to end by itself, once its input has ended."""
 
 
 class AskAndTell(Protocol):
@@ -52,6 +53,9 @@ SearchOf = Callable[[SearchSpace, str, int, Sequence[Mapping[str, Value]]], AskA
 class SearchProcess:
     """A process that will search. To be started early: it takes a second or so until it can.
 
+    Until then this process searches as well. Both do the same: what a search proposes depends on its seed and on the
+    order in which it is asked and told, and on nothing else.
+
     For one thread. It ends with this process, whose end of its input is then closed.
     """
 
@@ -59,34 +63,43 @@ class SearchProcess:
         self._process = subprocess.Popen(
             _COMMAND, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
         )
+        assert self._process.stdout is not None
+        self._answers = self._process.stdout.fileno()
+        self._here: AskAndTell | None = None
+        self._asked = self._due = 0
 
     @property
     def pid(self) -> int:
         """Its number among the system's processes."""
         return self._process.pid
 
+    @property
+    def searches(self) -> bool:
+        """Whether it is this process alone that searches."""
+        return self._here is None and self._asked > 0
+
     def search(
         self, space: SearchSpace, sampler: str, seed: int, first: Sequence[Mapping[str, Value]] = ()
     ) -> AskAndTell:
-        """Begin to search, as a Search of these does: the same proposals for the same seed and the same results."""
+        """Begin to search, once."""
+        self._here = begin_search(space, sampler, seed, first)
         self._send(space, sampler, seed, tuple(first))
         return _RemoteSearch(space, self)
 
     def close(self) -> None:
-        """End it."""
+        """End it, whatever it does: it has nothing that is not here."""
         assert self._process.stdin is not None and self._process.stdout is not None
-        with contextlib.suppress(OSError):  # it may have ended before
+        self._process.kill()
+        self._process.wait()
+        with contextlib.suppress(OSError):  # what was not sent
             self._process.stdin.close()
-        try:
-            self._process.wait(_LIMIT)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
         self._process.stdout.close()
 
     def tell(self, method: str, *arguments: object) -> None:
-        """Have a method of the search called; what it raises is raised by the next :meth:`ask`."""
+        """Have a method of the search called; what it raises may be raised by the next :meth:`ask` only."""
         self._send(method, *arguments)
+        if self._here is not None:
+            getattr(self._here, method)(*arguments)
 
     def ask(self) -> Proposal | None:
         """The search's next proposal.
@@ -95,14 +108,36 @@ class SearchProcess:
             InternalError: the process has ended.
         """
         self._send("ask")
-        assert self._process.stdout is not None
-        try:
-            answer: Proposal | Exception | None = pickle.load(self._process.stdout)
-        except (EOFError, OSError, pickle.UnpicklingError) as error:
-            raise self._ended() from error
+        self._due += 1
+        if self._here is not None and not self._is_level():
+            return self._here.ask()
+        self._here = None
+        return self._read()
+
+    def _is_level(self) -> bool:
+        """Whether the process has answered all but the last question, and so can search from now on."""
+        before = self._asked
+        self._asked += 1
+        while self._due > 1 and select.select([self._answers], [], [], 0)[0]:
+            self._read()  # what was proposed here
+        return before > 0 and self._due == 1
+
+    def _read(self) -> Proposal | None:
+        size = int.from_bytes(self._exactly(LENGTH), "little")
+        answer: Proposal | Exception | None = pickle.loads(self._exactly(size))
+        self._due -= 1
         if isinstance(answer, Exception):
             raise answer
         return answer
+
+    def _exactly(self, count: int) -> bytes:
+        pieces = b""
+        while len(pieces) < count:
+            piece = os.read(self._answers, count - len(pieces))
+            if not piece:
+                raise self._ended()
+            pieces += piece
+        return pieces
 
     def _send(self, *message: object) -> None:
         assert self._process.stdin is not None
@@ -114,7 +149,7 @@ class SearchProcess:
 
     def _ended(self) -> InternalError:
         with contextlib.suppress(subprocess.TimeoutExpired):
-            self._process.wait(_LIMIT)
+            self._process.wait(1.0)  # its pipes have ended
         return InternalError(f"the process that chooses configurations ended (exit code {self._process.returncode})")
 
 
