@@ -93,7 +93,7 @@ class Evaluator:
         watched = {n: Watched.of(v, watch) if isinstance(v, np.ndarray) else v for n, v in environment.items()}
         try:
             with limits(self.time_left, reference.location), np.errstate(all="ignore"):
-                return lost(self._call(reference, watched)) or watch.reduces
+                return lost(self._call(reference, watched, shared=False)) or watch.reduces
         except ReferenceFailed:
             self.time_left  # noqa: B018 (the end of all time is told; else it wants plain arrays)
             return True
@@ -112,6 +112,7 @@ class Evaluator:
         results: dict[str, Array] = {}
         self.troubles.seen = False
         from_functions: dict[tuple[str, str], Any] = {}
+        shared = len(set(self.spec.references.values())) > 1
         for output in self.spec.outputs:
             reference = self.spec.references[output.name]
             if isinstance(reference, KernelReference):
@@ -127,7 +128,7 @@ class Evaluator:
                 else:
                     key = (reference.path, reference.function)
                     if key not in from_functions:
-                        from_functions[key] = self._call(reference, environment)
+                        from_functions[key] = self._call(reference, environment, shared=shared)
                     raw = self._pick(from_functions[key], output, reference)
                 results[output.name] = _shaped(raw, output, bound.shapes[output.name], reference)
         return results
@@ -157,7 +158,8 @@ class Evaluator:
         expression = NumpyExpression.parse(reference.text, environment)
         return expression.evaluate(environment)
 
-    def _call(self, reference: FunctionReference, environment: Mapping[str, Any]) -> Any:
+    def _call(self, reference: FunctionReference, environment: Mapping[str, Any], *, shared: bool) -> Any:
+        """What a function returns; it may change its arguments, so where others get them too it gets copies."""
         function = self.load(reference.path, reference.function, reference.location)
         environment = {python_name(name): value for name, value in environment.items()}
         try:
@@ -178,8 +180,9 @@ class Evaluator:
             passed = {n: environment[n] for n in parameters if n in environment}
         np.random.seed(0)  # a reference that draws numbers gives the same ones every time
         random.seed(0)
-        copies = {n: v.copy() if isinstance(v, np.ndarray) else v for n, v in passed.items()}
-        return function(**copies)
+        if shared:
+            passed = {n: v.copy() if isinstance(v, np.ndarray) else v for n, v in passed.items()}
+        return function(**passed)
 
     def _pick(self, result: Any, output: BufferArg, reference: FunctionReference) -> Any:
         names = [o for o, r in self.spec.references.items() if isinstance(r, FunctionReference) and r == reference]
