@@ -47,15 +47,15 @@ class _Order:
 
 
 def suitable_width(group: int, *, learns: bool) -> int:
-    """Trials to have under way on this machine: enough that a compiler is seldom waited for; no more than four groups
-    where each result makes the next choice better."""
+    """Trials to have under way on this machine: enough that a compiler is seldom waited for, although some take ten
+    times as long as others; no more than six groups where each result makes the next choice better."""
     cpus = len(os.sched_getaffinity(0))
-    return max(1, min(4 * group, cpus)) if learns else 2 * max(group, cpus)
+    return min(6 * group, cpus + cpus // 2) if learns else 2 * max(group, cpus)
 
 
 def _compilers() -> int:
-    """Compilers at a time: a CPU is left for the search, and one for the process that measures."""
-    return max(1, len(os.sched_getaffinity(0)) - 2)
+    """Compilers at a time. The other CPUs are for the search, for what judges, and for the process that measures."""
+    return max(1, 2 * len(os.sched_getaffinity(0)) // 3)
 
 
 class LocalExecutor:
@@ -63,7 +63,7 @@ class LocalExecutor:
 
     ``gate`` is the case at which every configuration must be right before it is timed at ``cases``; None where there is
     none small enough. Trials are timed in groups of up to ``group``, against each other. ``width`` of them are under
-    way at a time, of which all CPUs but two compile one each. What timed launches left is compared with
+    way at a time, of which two in three CPUs compile one each. What timed launches left is compared with
     ``samples``, where they are given. ``is_there`` is asked when many trials in a row had no answer:
     it tells whether the device still answers anything, so that it was these configurations that it cannot do.
     """
