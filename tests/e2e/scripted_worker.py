@@ -1,7 +1,8 @@
 """A worker that runs nothing and finds what the text tells it to, at the pace that the text asks for.
 
 Verifying passes. Tuning finds ``BLOCK = 256`` to be faster by 1.5; the words ``script:`` and one of *slow* (a trial
-takes 0.1 s), *default-best*, *wrong-default*, *rejected*, *crash*, *silent* (nothing is tried) in the text change that.
+takes 0.1 s), *default-best*, *wrong-default*, *late-wrong-default* (wrong at the full verification only), *rejected*,
+*crash*, *silent* (nothing is tried) in the text change that.
 """
 
 import os
@@ -110,9 +111,12 @@ def tune(job: Job, request: TuneRequest, script: str) -> None:
         budget=request.budget,
         ended=ended,
         trials=tuple(told),
-        baseline=base,
+        baseline=None if script == "late-wrong-default" else base,
         winner=base if script == "default-best" else best_one,
-        verdict=verdict(request.path, kernel, 256),
+        verdict=verdict(request.path, kernel, 256, Passed(7, 70)),
+        default_verdict=verdict(
+            request.path, kernel, 128, wrong if script == "late-wrong-default" else Passed(5, 50)
+        ),
         finalists=(best_one, base),
         rejected=(verdict(request.path, kernel, 64, wrong),) if script == "rejected" else (),
         seconds=2.0,

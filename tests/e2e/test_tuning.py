@@ -187,6 +187,38 @@ def test_the_result_shows_in_lens_hover_hint_and_message(editor: Editor) -> None
     assert editor.shown() == ["scale: tuned: 1.50x (emulated, CPU times)."]
 
 
+def test_the_default_that_a_tuning_verified_is_verified(editor: Editor) -> None:
+    # 5 and 7 cases are those of scripted_worker's verdicts of the default and of the winner.
+    editor.tuned()
+    assert editor.lenses()[0] == "verified (emulated) · 5 cases · 0 ms"
+    assert "✓ Verified, **emulated**: 5 cases" in editor.hover() and "Configuration: BLOCK = 128" in editor.hover()
+    editor.change("#define BLOCK 128", "#define BLOCK 256")
+    editor.until_lens("applied")
+    assert editor.lenses()[0] == "verified (emulated) · 7 cases · 0 ms"
+    editor.change("#define BLOCK 256", "#define BLOCK 64")  # which nobody has verified
+    editor.until_lens("changed since")
+    assert editor.lenses()[0] == "changed since: verified (emulated) · 7 cases · 0 ms"
+    editor.change("#define BLOCK 64", "#define BLOCK 128")
+    assert until(lambda: editor.lenses()[0]) == "verified (emulated) · 5 cases · 0 ms"
+    editor.change("y[i] = a * x[i];", "y[i] = a * x[i] + 0;")
+    assert editor.lenses()[0] == "changed since: verified (emulated) · 5 cases · 0 ms"
+
+
+def test_a_verification_of_its_own_is_not_replaced_by_that_of_a_tuning(editor: Editor) -> None:
+    editor.wire.command("kernelForge.verify", editor.uri, "scale")
+    editor.until_lens("1 case")
+    editor.tuned()
+    assert editor.lenses()[0] == "verified (emulated) · 1 case · 0 ms"
+
+
+def test_a_default_that_a_tuning_found_wrong_is_shown_as_wrong(open_file: Open) -> None:
+    editor = open_file(script("late-wrong-default"))
+    editor.tuned()
+    assert editor.lenses()[0] == "wrong: y[3] (emulated)"
+    (shown,) = editor.wire.diagnostics(editor.uri)
+    assert shown["code"] == "KF301" and "y[3] is 1, should be 2" in shown["message"]
+
+
 def test_progress_has_percentage_best_rest_and_a_curve(open_file: Open) -> None:
     editor = open_file(tuneTrials=10)
     editor.tuned()
@@ -389,7 +421,7 @@ def test_a_paused_run_goes_on_from_the_record(tmp_path: Path, monkeypatch: pytes
         until(lambda: any(t.startswith("tuning 1/6") for t in editor.lenses()), 120)
         wire.command("kernelForge.autotune.pause", editor.uri)
         editor.until_lens("tuning paused after")
-        (shown,) = editor.shown()
+        (shown,) = until(editor.shown)  # the record is looked up after the lens is set
         kept = re.search(r"The record keeps (\d+):", shown)
         assert kept is not None and int(kept.group(1)) >= 1
         editor.autotune()

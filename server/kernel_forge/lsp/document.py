@@ -8,7 +8,8 @@ from lsprotocol import types as lsp
 
 from kernel_forge.domain.errors import SourceError
 from kernel_forge.domain.finding import Finding
-from kernel_forge.domain.outcome import Verdict
+from kernel_forge.domain.outcome import Unavailable, Verdict
+from kernel_forge.domain.spec import KernelSpec
 from kernel_forge.domain.text import Position, Range
 from kernel_forge.lsp import plain_text
 from kernel_forge.lsp.convert import from_range
@@ -157,6 +158,21 @@ class Document:
     def clear(self) -> None:
         """Nothing is known any more."""
         self.results = Results()
+
+    def needs_verdict(self, kernel: str) -> bool:
+        """Whether nothing is known of ``kernel`` as it stands."""
+        known = self.results.verdicts.get(kernel)
+        return known is None or isinstance(known.outcome, Unavailable) or self.is_stale(kernel)
+
+    def adopt(self, spec: KernelSpec, verdict: Verdict, findings: tuple[Finding, ...]) -> None:
+        """Take over a verdict on a kernel of the present text that no verification of its own gave."""
+        old = self.results
+        by_kernel = {**old.by_kernel, spec.kernel: findings}
+        gone = old.by_kernel.get(spec.kernel, ())
+        kept = tuple(f for f in old.findings if f not in gone)
+        bases = {**old.bases, spec.kernel: Basis.of(self.source, spec)}
+        self.results = Results((*kept, *findings), {**old.verdicts, spec.kernel: verdict}, by_kernel, bases)
+        self._aged = (self.source, {})
 
     def settle(
         self,

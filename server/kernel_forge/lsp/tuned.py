@@ -73,10 +73,11 @@ class Subject:
 
 @dataclass(frozen=True)
 class Tuned:
-    """What came of tuning a kernel, with what it speaks of."""
+    """What came of tuning a kernel, with what it speaks of; ``text`` is that of the file when the tuning began."""
 
     result: KernelTuning | Verdict
     subject: Subject
+    text: str
 
 
 @dataclass(frozen=True)
@@ -118,7 +119,7 @@ class Tunings:
 def tuned(run: TuningRun, result: KernelTuning | Verdict) -> Tuned:
     """The result of a run."""
     change = change_of(result, run.spec, run.source, run.sidecar)
-    return Tuned(result, _subject(change, run.spec, run.source, run.sidecar))
+    return Tuned(result, _subject(change, run.spec, run.source, run.sidecar), run.source.text)
 
 
 def standing(known: Tuned, spec: KernelSpec, source: SourceFile, sidecar: Sidecar) -> Standing:
@@ -139,6 +140,19 @@ def standings(
         if spec is not None:
             found[kernel] = standing(known, spec, source, sidecar)
     return found
+
+
+def verdict_of_default(result: KernelTuning | Verdict, spec: KernelSpec) -> Verdict | None:
+    """The verdict that a tuning gave, in full, on what is the default of ``spec`` by now; None where it gave none.
+
+    The result must speak of the text that ``spec`` is of.
+    """
+    full: tuple[Verdict | None, ...]
+    if isinstance(result, KernelTuning):
+        full = (result.default_verdict, result.verdict)
+    else:  # what the gate alone says belongs to no case
+        full = (result,) if result.case is not None else ()
+    return next((v for v in full if v is not None and v.configuration == spec.default_configuration), None)
 
 
 def change_of(result: KernelTuning | Verdict, spec: KernelSpec, source: SourceFile, sidecar: Sidecar) -> Change:

@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING
 from lsprotocol import types as lsp
 
 from kernel_forge.domain.finding import Finding, Severity
+from kernel_forge.domain.outcome import Unavailable
 from kernel_forge.domain.text import Range
 from kernel_forge.lsp.convert import is_file_path, to_diagnostic, uri_of
 from kernel_forge.lsp.document import Document
 from kernel_forge.lsp.server import KernelForgeServer
-from kernel_forge.lsp.tuned import Standing, standings
+from kernel_forge.lsp.tuned import Standing, standings, verdict_of_default
+from kernel_forge.views.findings import findings_of
 
 if TYPE_CHECKING:
     from kernel_forge.spec import SpecReading
@@ -74,8 +76,21 @@ async def read(server: KernelForgeServer, document: Document) -> None:
     if document.version == version and server.document(document.uri) is document:
         document.reading = reading
         document.tunings.standings = standing
+        _adopt_verdicts(document, reading)
         publish(server, document)
         server.refresh_lenses()
+
+
+def _adopt_verdicts(document: Document, reading: "SpecReading") -> None:
+    """A tuning verifies the default in full, and its winner: where nothing else is known, that is known."""
+    for kernel, standing in document.tunings.standings.items():
+        spec, known = reading.spec_of(kernel), document.tunings.results[kernel]
+        if spec is None or standing.is_stale or not document.needs_verdict(kernel):
+            continue
+        verdict = verdict_of_default(known.result, spec)
+        if verdict is not None and not isinstance(verdict.outcome, Unavailable):
+            is_same = known.text == document.source.text  # else its places may be elsewhere by now
+            document.adopt(spec, verdict, findings_of(verdict, spec, spec.name_range) if is_same else ())
 
 
 def publish(server: KernelForgeServer, document: Document) -> None:
