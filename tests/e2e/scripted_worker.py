@@ -114,9 +114,7 @@ def tune(job: Job, request: TuneRequest, script: str) -> None:
         baseline=None if script == "late-wrong-default" else base,
         winner=base if script == "default-best" else best_one,
         verdict=verdict(request.path, kernel, 256, Passed(7, 70)),
-        default_verdict=verdict(
-            request.path, kernel, 128, wrong if script == "late-wrong-default" else Passed(5, 50)
-        ),
+        default_verdict=verdict(request.path, kernel, 128, wrong if script == "late-wrong-default" else Passed(5, 50)),
         finalists=(best_one, base),
         rejected=(verdict(request.path, kernel, 64, wrong),) if script == "rejected" else (),
         seconds=2.0,

@@ -19,6 +19,7 @@ from kernel_forge.lsp.features import (
     verification,
 )
 from kernel_forge.lsp.server import KernelForgeServer
+from kernel_forge.lsp.tcp import serve_tcp
 from kernel_forge.ports import FindLedger
 
 
@@ -38,14 +39,20 @@ def serve(
     find_ledger: FindLedger = lambda _: None,
     worker: tuple[str, ...] = COMMAND,
 ) -> None:
-    """Serve on stdio, or on a TCP address, until the client ends the session."""
+    """Serve on stdio, or one client on a TCP address, until the client ends the session or is gone.
+
+    Raises:
+        UsageError: the address cannot be listened on.
+    """
     logging.basicConfig(level=logging.WARNING, stream=sys.stderr, format="%(levelname)s %(name)s: %(message)s")
     logging.getLogger("pygls").setLevel(logging.ERROR)  # at INFO it logs every message with its whole body
     for name in ("pygls.protocol.json_rpc", "pygls.server"):
         logging.getLogger(name).addFilter(_not_refusals)
     server = create_server(find_ledger, worker)
     if tcp is not None:
-        server.start_tcp(*tcp)
+        serve_tcp(server, *tcp)
+        if server.exit_code:
+            sys.exit(server.exit_code)
         return
     # On stdio our standard output belongs to the protocol: a stray print must not end up in it.
     protocol_out = os.fdopen(os.dup(1), "wb", buffering=0)
