@@ -5,16 +5,30 @@ from dataclasses import replace
 import pytest
 
 from kernel_forge.domain.outcome import Unavailable
-from kernel_forge.domain.tuning import Budget, KernelTuning, Ratio, SearchProgress
+from kernel_forge.domain.tuning import Budget, Contender, KernelTuning, Ratio, SearchProgress
+from kernel_forge.views.finalists import joules_text, passed_over
 from kernel_forge.views.tuning import (
     ended_text,
-    joules_text,
     left_text,
     progress_lines,
+    search_text,
     tuning_lines,
 )
 from kernel_forge.views.words import EMULATION, caveat
-from tests.views.tunings import DEFAULT, EMULATED, FULL, GPU, PROGRESS, SEVERAL, TUNING, UNCHANGED, verdict_of, wrong
+from tests.views.tunings import (
+    BEST,
+    DEFAULT,
+    EMULATED,
+    FULL,
+    GPU,
+    PROGRESS,
+    SEVERAL,
+    TUNING,
+    UNCHANGED,
+    time_of,
+    verdict_of,
+    wrong,
+)
 
 
 def text(tuning: KernelTuning) -> str:
@@ -30,14 +44,66 @@ def test_a_faster_configuration() -> None:
         "  found      in trial 6",
         "  verified   22 cases, 66 runs",
         "  space      1,234 valid configurations of 5,000 combinations",
-        "  search     6 trials, 3 failed, 1 given up early; the trials of the budget are used up; 42.0 s "
-        "(--sampler portfolio --seed 7; run 12 in the history)",
+        "  search     6 trials, 3 failed, 1 given up early; the trials of the budget are used up; "
+        "42.0 s with final timing and verification (--sampler portfolio --seed 7, which on a GPU repeats inputs and "
+        "first choices only; run 12 in the history)",
         "  failed     2 × does not compile: too many registers (and other reasons)",
         "  converged  █████▁  (how far from the best after each trial, log scale)",
         "  warning: 1 configuration that was tried is wrong: with it the kernel does not compute what its spec says",
         "    1 × wrong: y[3] wrong value",
         "      kernel-forge verify /work/scale.cu:scale --device cuda --set BLOCK=32 --set VECTOR=true",
     ]
+
+
+def test_the_search_has_its_own_time() -> None:
+    """A budget of 10 s is one of searching: 42 s beside it would look as if it had been overrun."""
+    said = search_text(replace(TUNING, search_seconds=10.04))
+    assert "; searched for 10.0 s, 42.0 s with final timing and verification (" in said
+
+
+def test_a_seed_repeats_less_on_a_gpu() -> None:
+    """There results are told as they come, which decides what is asked for next; in an emulation in their order."""
+    assert "--seed 7, which on a GPU repeats inputs and first choices only;" in search_text(TUNING)
+    assert "--seed 7; run" in search_text(EMULATED)
+
+
+UNSURE = Contender({"BLOCK": 512, "VECTOR": True}, (time_of(8e-6),), Ratio(2.5, 0.9, 4.1))
+WRONG = Contender({"BLOCK": 64, "VECTOR": True}, (time_of(9e-6),), Ratio(2.2, 2.1, 2.3))
+FEW = replace(UNSURE, speedup=Ratio(2.5, 2.4, 2.6, samples=3))
+INTERVAL = "not for sure: the interval of the ratio does not lie above 1.01"
+
+
+@pytest.mark.parametrize(
+    ("tuning", "why"),
+    [
+        (TUNING, None),
+        (UNCHANGED, None),
+        (
+            replace(TUNING, finalists=(UNSURE, BEST, DEFAULT)),
+            f"BLOCK = 512, VECTOR = true took less time, but {INTERVAL}",
+        ),
+        (
+            replace(UNCHANGED, finalists=(UNSURE, DEFAULT)),
+            f"BLOCK = 512, VECTOR = true took less time, but {INTERVAL}",
+        ),
+        (replace(TUNING, finalists=(UNSURE,) * 4 + (BEST,)), f"4 finalists took less time, but {INTERVAL}"),
+        (
+            replace(TUNING, finalists=(FEW, BEST)),
+            "BLOCK = 512, VECTOR = true took less time, but not for sure: too few samples for an interval",
+        ),
+        (
+            replace(TUNING, finalists=(WRONG, BEST, UNSURE), rejected=(verdict_of(WRONG.configuration, wrong()),)),
+            "BLOCK = 64, VECTOR = true took less time, but the full verification found: wrong: y[3]",
+        ),
+        (
+            replace(TUNING, finalists=(WRONG, BEST), rejected=(verdict_of(WRONG.configuration, Unavailable("no")),)),
+            "BLOCK = 64, VECTOR = true took less time, but could not be verified",
+        ),
+    ],
+)
+def test_why_the_winner_is_not_the_first_of_the_finalists(tuning: KernelTuning, why: str | None) -> None:
+    assert passed_over(tuning) == why
+    assert (f"  not first  {why}" in tuning_lines(tuning)) == (why is not None)
 
 
 def test_nothing_faster() -> None:

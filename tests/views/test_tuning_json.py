@@ -13,7 +13,7 @@ from kernel_forge.views.words import EMULATION
 from tests.views.tunings import BEST, EMULATED, FULL, SEVERAL, TUNING, UNCHANGED
 
 KEYS = """attained baseline basis budget cases caveat choices convergence device ended failed finalists improved kernel
-notes occupancy path rejected resumed run sampler seconds seed space trials verdict winner""".split()
+notes occupancy path rejected resumed run sampler search_seconds seconds seed space trials verdict winner""".split()
 
 
 def made(tuning: KernelTuning) -> dict[str, Any]:

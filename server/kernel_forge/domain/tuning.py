@@ -2,7 +2,8 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
 from kernel_forge.domain.measurement import FEWEST_FOR_INTERVAL, Measurement
 from kernel_forge.domain.outcome import Outcome, Verdict
@@ -10,6 +11,7 @@ from kernel_forge.domain.performance import Attained, Occupancy
 from kernel_forge.domain.spec import Configuration, Sizes
 from kernel_forge.domain.text import Location
 
+_Chosen = TypeVar("_Chosen", "TunedTrial", "Contender", "CaseChoice", Verdict)
 SAME = 0.01
 """Speed-ups below this are none: medians of one kernel in seven fresh processes differ by up to 0.6 % on an H200
 (``scripts/bench timing``)."""
@@ -180,6 +182,8 @@ class KernelTuning:
         attained, occupancy: of the winner at the first case.
         run: number of the search in the ledger.
         seconds: wall time of the whole.
+        search_seconds: how much of it the search itself took, without the final timing and verification, and without
+            what an earlier process did; None where that is not known.
         notes: things every surface must show.
     """
 
@@ -206,6 +210,7 @@ class KernelTuning:
     resumed: int = 0
     run: int | None = None
     seconds: float = 0.0
+    search_seconds: float | None = None
     notes: tuple[str, ...] = field(default=())
 
     @property
@@ -222,6 +227,27 @@ class KernelTuning:
     def failed(self) -> int:
         """Trials without a time."""
         return sum(t.seconds is None for t in self.trials)
+
+
+def in_order(tuning: KernelTuning) -> KernelTuning:
+    """The same with every configuration in the order of the space's parameters: a ledger keeps none."""
+    rank = {name: place for place, name in enumerate(tuning.space.parameters)}
+
+    def of(each: _Chosen) -> _Chosen:
+        names = sorted(each.configuration, key=lambda name: rank.get(name, len(rank)))
+        return replace(each, configuration={name: each.configuration[name] for name in names})
+
+    return replace(
+        tuning,
+        trials=tuple(map(of, tuning.trials)),
+        baseline=None if tuning.baseline is None else of(tuning.baseline),
+        winner=of(tuning.winner),
+        verdict=of(tuning.verdict),
+        default_verdict=None if tuning.default_verdict is None else of(tuning.default_verdict),
+        finalists=tuple(map(of, tuning.finalists)),
+        rejected=tuple(map(of, tuning.rejected)),
+        choices=tuple(map(of, tuning.choices)),
+    )
 
 
 def convergence(trials: tuple[TunedTrial, ...] | list[TunedTrial]) -> tuple[float, ...]:

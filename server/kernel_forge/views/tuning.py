@@ -5,8 +5,9 @@ from itertools import zip_longest
 from kernel_forge.domain.measurement import Measurement
 from kernel_forge.domain.outcome import Passed, Unavailable, Verdict
 from kernel_forge.domain.tuning import Budget, CaseChoice, Contender, KernelTuning, Ratio, SearchProgress
+from kernel_forge.views.finalists import ends_text, finalist_rows, passed_over
 from kernel_forge.views.sparkline import sparkline
-from kernel_forge.views.timing import TOO_FEW, duration, occupancy_text, time_text
+from kernel_forge.views.timing import duration, occupancy_text, time_text
 from kernel_forge.views.tuning_failures import failure_texts, wrong_lines
 from kernel_forge.views.words import case_text, caveat, pairs, problem, seconds_text, sentence
 
@@ -30,7 +31,8 @@ def tuning_lines(tuning: KernelTuning, *, ascii_only: bool = False) -> list[str]
     lines.extend(_row("verified", [_verified(tuning)]))
     lines.extend(_row("roofline", _roofline(tuning)))
     lines.extend(_row("occupancy", [occupancy_text(tuning.occupancy)] if tuning.occupancy is not None else []))
-    lines.extend(_row("finalists", _finalists(tuning)))
+    lines.extend(_row("finalists", finalist_rows(tuning)))
+    lines.extend(_row("not first", [why for why in (passed_over(tuning),) if why is not None]))
     lines.extend(_row("rejected", [f"{pairs(v.configuration)}: {_why(v)}" for v in tuning.rejected]))
     lines.extend(_row("space", [space_text(tuning)]))
     lines.extend(_row("search", [search_text(tuning)]))
@@ -43,7 +45,7 @@ def tuning_lines(tuning: KernelTuning, *, ascii_only: bool = False) -> list[str]
 
 def speedup_text(ratio: Ratio) -> str:
     """``1.35 times as fast as the default (95 % interval 1.31 to 1.39)``."""
-    spread = f"{'95 % interval ' if ratio.has_interval else ''}{_ends(ratio)}"
+    spread = f"{'95 % interval ' if ratio.has_interval else ''}{ends_text(ratio)}"
     return f"{ratio.value:.3g} times as fast as the default ({spread})"
 
 
@@ -56,15 +58,24 @@ def space_text(tuning: KernelTuning) -> str:
 
 
 def search_text(tuning: KernelTuning) -> str:
-    """How many trials, of which kinds, why it ended, and what repeats it."""
+    """How many trials, of which kinds, why it ended, how long it took, and what repeats it."""
     early = sum(t.early for t in tuning.trials)
     parts = [f"{len(tuning.trials):,} trial{_s(len(tuning.trials))}"]
     parts += [f"{tuning.resumed:,} of them from an earlier run"] if tuning.resumed else []
     parts += [f"{tuning.failed:,} failed"] if tuning.failed else []
     parts += [f"{early:,} given up early"] if early else []
     how = f"--sampler {tuning.sampler} --seed {tuning.seed}"
+    if tuning.basis.startswith("measured"):  # results are told as they come, see ARCHITECTURE.md
+        how += ", which on a GPU repeats inputs and first choices only"
     run = "" if tuning.run is None else f"; run {tuning.run} in the history"
-    return f"{', '.join(parts)}; {ended_text(tuning.ended, tuning.budget)}; {seconds_text(tuning.seconds)} ({how}{run})"
+    return f"{', '.join(parts)}; {ended_text(tuning.ended, tuning.budget)}; {_took(tuning)} ({how}{run})"
+
+
+def _took(tuning: KernelTuning) -> str:
+    whole = seconds_text(tuning.seconds)
+    if tuning.search_seconds is None:
+        return f"{whole} with final timing and verification"
+    return f"searched for {seconds_text(tuning.search_seconds)}, {whole} with final timing and verification"
 
 
 def ended_text(ended: str, budget: Budget) -> str:
@@ -202,35 +213,6 @@ def _roofline(tuning: KernelTuning) -> list[str]:
     if found.share is not None:
         return [f"{100 * found.share:.0f} % of the {found.bound} roof"]
     return [f"{100 * found.bandwidth_share:.0f} % of the copy bandwidth (operations are not known)"]
-
-
-def _finalists(tuning: KernelTuning) -> list[str]:
-    """What was timed at the end, where that is more than the winner and the default, or energy was measured."""
-    found = tuning.finalists
-    if len(found) <= 2 and not any(c.joules for c in found):
-        return []
-    rows = []
-    for contender in found:
-        ratio = contender.speedup
-        spread = "" if ratio is None else f"{ratio.value:.3g}x ({_ends(ratio)})"
-        rows.append([duration(contender.seconds), spread, _energy(contender), pairs(contender.configuration)])
-    kept = [i for i in range(4) if any(row[i] for row in rows)]
-    widths = {i: max(len(row[i]) for row in rows) for i in kept}
-    return ["  ".join(row[i].ljust(widths[i]) for i in kept).rstrip() for row in rows]
-
-
-def _ends(ratio: Ratio) -> str:
-    return f"{ratio.low:.3g} to {ratio.high:.3g}" if ratio.has_interval else TOO_FEW
-
-
-def _energy(contender: Contender) -> str:
-    return "" if not contender.joules else ", ".join(joules_text(j) for j in contender.joules)
-
-
-def joules_text(joules: float) -> str:
-    """``1.23 mJ``."""
-    scale, unit = next(((s, u) for s, u in ((1.0, "J"), (1e-3, "mJ"), (1e-6, "uJ")) if joules >= s), (1e-9, "nJ"))
-    return f"{joules / scale:.3g} {unit}"
 
 
 def _s(count: int) -> str:

@@ -3,9 +3,10 @@
 from kernel_forge.domain.measurement import FEWEST_FOR_INTERVAL
 from kernel_forge.domain.outcome import Passed, Unavailable, Verdict
 from kernel_forge.domain.tuning import Contender, KernelTuning, SearchProgress
+from kernel_forge.views.finalists import joules_text, passed_over
 from kernel_forge.views.sparkline import sparkline
 from kernel_forge.views.timing import TOO_FEW, duration, occupancy_text, time_text
-from kernel_forge.views.tuning import NO_DEFAULT, joules_text, progress_lines, search_text, space_text, speedup_text
+from kernel_forge.views.tuning import NO_DEFAULT, progress_lines, search_text, space_text, speedup_text
 from kernel_forge.views.tuning_failures import wrong_groups, wrong_text
 from kernel_forge.views.words import caveat, pairs, problem, sentence
 
@@ -82,6 +83,7 @@ def tuning_text(result: KernelTuning | Verdict, *, stale: bool = False, applied:
     lines.extend(_wrong(result))
     lines.append(f"Search: {search_text(result)}. Space: {space_text(result)}.")
     lines.extend(_rejected(result))
+    lines.extend(f"Not first: {why}." for why in (passed_over(result),) if why is not None)
     for choice in result.choices:
         gain = "" if choice.speedup is None else f", {speedup_text(choice.speedup)}"
         lines.append(f"Best at {pairs(choice.sizes)}: {pairs(choice.configuration)}, {duration(choice.seconds)}{gain}.")

@@ -47,6 +47,7 @@ def tuning_json(tuning: KernelTuning, findings_of: FindingsOf = lambda _: ()) ->
         "verdict": verdict_json(tuning.verdict, findings_of(tuning.verdict)),
         "run": tuning.run,
         "seconds": tuning.seconds,
+        "search_seconds": tuning.search_seconds,
         "notes": list(tuning.notes),
     }
 

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from kernel_forge.domain.errors import UsageError
 from kernel_forge.domain.event import Report
+from kernel_forge.domain.tuning import KernelTuning, in_order
 from kernel_forge.jobs.circumstances import circumstances
 from kernel_forge.jobs.compile_options import options_of
 from kernel_forge.jobs.configurations import chosen_sizes, fixed_tunables
@@ -54,5 +55,6 @@ def tune_file(
     results = []
     for spec, own, sizes, undertaking in zip(wanted, fixed, cases, told.undertakings, strict=True):
         tuner = KernelTuner(request, spec, source, device, options, report, is_finishing, ledger, own, sizes)
-        results.append(tuner.tune(undertaking.subject, told.platform, seed))
+        result = tuner.tune(undertaking.subject, told.platform, seed)
+        results.append(in_order(result) if isinstance(result, KernelTuning) else result)
     return TuneReport(reading.problems, tuple(results))
