@@ -497,23 +497,29 @@ def test_the_first_interrupt_ends_the_search_with_its_best(
     assert isinstance(end, TuneReport)
     assert played_client.starts == ["k"]  # the next is not begun
     said = capsys.readouterr().err
-    assert "finishing with the best so far; Ctrl-C again to stop at once" in said
-    assert "the search is not recorded, and would be lost" in said
+    assert "finishing with the best so far, which ends this search: the same command would begin anew. " in said
+    assert "Ctrl-C again stops at once; then the search is lost, as it is not recorded" in said
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
-def test_the_second_interrupt_stops_at_once(played_client: type[PlayedClient]) -> None:
+def test_the_second_interrupt_stops_at_once(
+    played_client: type[PlayedClient], capsys: pytest.CaptureFixture[str]
+) -> None:
     played_client.interrupts = 2
     with pytest.raises(KeyboardInterrupt):
         run_jobs(REQUESTS, lambda _: None, hidden=True)
     assert played_client.starts == ["k"]
+    assert "stopped at once; the search is not recorded, and is lost" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
     ("fresh", "words"),
     [
-        (False, "(the search is recorded: the same command goes on with it)"),
-        (True, "(the search is recorded: the same command without --fresh goes on with it)"),
+        (False, "then the search is recorded, and the same command goes on with it while the file stays as it is"),
+        (
+            True,
+            "then the search is recorded, and the same command without --fresh goes on with it while the file stays as it is",
+        ),
     ],
 )
 def test_what_becomes_of_a_recorded_search(
@@ -531,7 +537,10 @@ def test_what_becomes_of_a_recorded_search(
 @pytest.mark.parametrize(
     ("recorded", "words"),
     [
-        (True, "the worker ended; the search is recorded: the same command goes on with it"),
+        (
+            True,
+            "the worker ended; the search is recorded, and the same command goes on with it while the file stays as it is",
+        ),
         (False, "the worker ended; the search is not recorded, and is lost"),
     ],
 )

@@ -104,11 +104,16 @@ def _interrupted(
     finish: asyncio.Event, main: "asyncio.Task[Any]", request: TuneRequest, find_ledger: FindLedger
 ) -> None:
     if finish.is_set():
+        then = _how_to_go_on(request, find_ledger) or "the search is not recorded, and is lost"
+        warn(f"stopped at once; {then}")
         main.cancel()
         return
     finish.set()
-    then = _how_to_go_on(request, find_ledger) or "the search is not recorded, and would be lost"
-    warn(f"finishing with the best so far; Ctrl-C again to stop at once ({then})")
+    then = _how_to_go_on(request, find_ledger) or "the search is lost, as it is not recorded"
+    warn(
+        "finishing with the best so far, which ends this search: the same command would begin anew. "
+        f"Ctrl-C again stops at once; then {then}"
+    )
 
 
 def _with_record(end: TuneEnd, request: TuneRequest, find_ledger: FindLedger) -> TuneEnd:
@@ -123,7 +128,8 @@ def _how_to_go_on(request: TuneRequest, find_ledger: FindLedger) -> str | None:
     """What continues a search that was stopped in between; None where it is not recorded."""
     if not _is_recorded(request, find_ledger):
         return None
-    return f"the search is recorded: the same command{' without --fresh' if request.fresh else ''} goes on with it"
+    command = f"the same command{' without --fresh' if request.fresh else ''}"
+    return f"the search is recorded, and {command} goes on with it while the file stays as it is"
 
 
 def _is_recorded(request: TuneRequest, find_ledger: FindLedger) -> bool:

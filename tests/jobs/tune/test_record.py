@@ -103,19 +103,39 @@ def test_failed_trials_are_taken_over_too(ledger: SqliteLedger, path: str) -> No
 
 
 @pytest.mark.parametrize(
-    "change",
+    ("change", "what"),
     [
-        {"source": text().replace("{}", "{ }")},
-        {"sampler": "random"},
-        {"cases": ({"n": 512},)},
-        {"configuration": {"BLOCK": 64}},
-        {"seed": 2},
-        {"fresh": True},
+        ({"source": text().replace("{}", "{ }")}, "the file"),
+        ({"source": text(blocks="[64, 128]")}, "the file, the spec"),
+        ({"sampler": "random"}, "the sampler"),
+        ({"cases": ({"n": 512},)}, "the cases"),
+        ({"configuration": {"BLOCK": 64}}, "the tunables that are --set"),
+        ({"seed": 2}, "the seed"),
+        ({"defines": {"N": "1"}, "sampler": "random"}, "include folders or macros, the sampler"),
+        ({"flags": ("-use_fast_math",)}, "the compiler's flags"),
+        ({"fresh": True}, None),
     ],
 )
-def test_another_search_begins_anew(change: dict[str, object], ledger: SqliteLedger, path: str) -> None:
+def test_another_search_begins_anew_and_says_why(
+    change: dict[str, object], what: str | None, ledger: SqliteLedger, path: str
+) -> None:
     died_after(3, ledger, PlayedDevice(product), path)
-    assert finished(ledger, PlayedDevice(product), path, **change).resumed == 0
+    found = finished(ledger, PlayedDevice(product), path, **change)
+    assert found.resumed == 0
+    said = f"the unfinished search, run 1, is not gone on with, because of what has changed: {what}"
+    assert [n for n in found.notes if "unfinished" in n] == ([] if what is None else [said])
+    again = finished(ledger, PlayedDevice(product), path, **change)  # by now run 1 is history
+    assert not [n for n in again.notes if "unfinished" in n]
+
+
+def test_the_tunables_of_a_resumed_search_are_in_the_order_of_the_spec(ledger: SqliteLedger, path: str) -> None:
+    """A ledger keeps no order of names; here [tune] has them in another than the alphabet's."""
+    source = text().replace("BLOCK", "WIDTH")
+    seconds: Callable[[Values, int], float] = lambda v, _: 1.0 / (v["WIDTH"] * v["ITEMS"])  # noqa: E731
+    died_after(4, ledger, PlayedDevice(seconds), path, source=source)
+    found = finished(ledger, PlayedDevice(seconds), path, source=source)
+    assert found.resumed == 4 and found.baseline is not None
+    assert {tuple(t.configuration) for t in (*found.trials, found.baseline, found.winner)} == {("WIDTH", "ITEMS")}
 
 
 def test_an_ended_search_is_not_gone_on_with(ledger: SqliteLedger, path: str) -> None:
@@ -163,6 +183,8 @@ def test_a_search_that_still_runs_is_not_taken_over(ledger: SqliteLedger, path: 
     release = ledger.claim(1)
     assert release is not None
     assert ledger.claim(1) is None
+    other = finished(ledger, PlayedDevice(product), path, sampler="random")
+    assert not [n for n in other.notes if "unfinished" in n]  # somebody is at it
     assert finished(ledger, PlayedDevice(product), path).resumed == 0
     release()
 

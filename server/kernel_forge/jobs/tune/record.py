@@ -12,6 +12,7 @@ from kernel_forge.domain.spec import Configuration, Sizes
 from kernel_forge.domain.tuning import KernelTuning, TunedTrial
 from kernel_forge.jobs.requests import TuneRequest
 from kernel_forge.jobs.tune.failures import NOT_ANSWERED
+from kernel_forge.jobs.tune.same_search import differences
 from kernel_forge.jobs.wire import encode
 from kernel_forge.ports import Ledger
 from kernel_forge.verify import master_seed
@@ -175,7 +176,7 @@ def open_record(
 ) -> SearchRecord:
     """The record of a search: that of an unfinished one of the very same, where there is one and none fresh is wanted.
 
-    The same: code, spec, headers, compiler, device, cases, fixed tunables and sampler, and the seed where one is given.
+    What the very same is, :mod:`kernel_forge.jobs.tune.same_search` says.
     """
     details: dict[str, Json] = {
         "cases": [dict(c) for c in cases],
@@ -186,7 +187,7 @@ def open_record(
     made = SearchRecord(ledger, platform.basis, seed)
     if ledger is not None and not request.fresh:
         try:
-            found = _unfinished(ledger, request, subject, platform, details)
+            found, made.left = _unfinished(ledger, request, subject, platform, details)
             if found is not None:
                 made.take_over(ledger, found, len(cases))
         except LedgerUnavailable as error:
@@ -198,33 +199,35 @@ def open_record(
 
 def _unfinished(
     ledger: Ledger, request: TuneRequest, subject: Subject, platform: Platform, details: Mapping[str, Json]
-) -> Entry | None:
+) -> tuple[Entry | None, str | None]:
+    """The unfinished search to go on with, or why the newest, which is unfinished, is none."""
     selection = Selection(path=subject.path, kernel=subject.kernel, kinds=(Kind.TUNE,), limit=LOOKED_AT)
-    for entry in ledger.entries(selection):
-        record = entry.record
-        same = (
-            record.subject is not None
-            and record.platform is not None
-            and _essence(record.subject, record.platform) == _essence(subject, platform)
-            and all(record.details.get(k) == details[k] for k in ("cases", "fixed", "sampler"))
-            and (request.seed is None or master_seed(request.seed) == record.seed)
-        )
-        if same and _is_unfinished(ledger, entry):
-            return entry
-    return None
+    seed = None if request.seed is None else master_seed(request.seed)
+    left = None
+    for place, entry in enumerate(ledger.entries(selection)):
+        differ = differences(entry.record, subject, platform, details, seed)
+        if differ and place:  # of older ones only that is of interest which can be gone on with
+            continue
+        if not _is_unfinished(ledger, entry):
+            continue
+        if not differ:
+            return entry, None
+        left = _left(ledger, entry, differ)
+    return None, left
+
+
+def _left(ledger: Ledger, entry: Entry, differ: Sequence[str]) -> str | None:
+    """That a search is left as it is; None where a living process is at it."""
+    release = ledger.claim(entry.number)
+    if release is None:
+        return None
+    release()
+    changed = ", ".join(differ)
+    return f"the unfinished search, run {entry.number}, is not gone on with, because of what has changed: {changed}"
 
 
 def _is_unfinished(ledger: Ledger, begun: Entry) -> bool:
     return begun.key is not None and begun.number in {entry.number for entry in ledger.unfinished(begun.key)}
-
-
-def _essence(subject: Subject, platform: Platform) -> tuple[object, ...]:
-    """What must be equal for times to be of the same thing; paths may be written relative in one of two."""
-    return (
-        (subject.kernel, subject.source, subject.spec, sorted(subject.files.values())),
-        (platform.device, platform.basis, platform.compiler, platform.driver),
-        (tuple(platform.include_dirs), dict(platform.defines), tuple(platform.flags)),
-    )
 
 
 def _trials(ledger: Ledger, run: int, cases: int) -> tuple[tuple[TunedTrial, ...], int]:
