@@ -487,6 +487,7 @@ def played_client(monkeypatch: pytest.MonkeyPatch) -> type[PlayedClient]:
     return made
 
 
+GOES_ON = " goes on with it while the file stays as it is"
 REQUESTS = [TuneRequest("/a.cu", "", kernel="k"), TuneRequest("/a.cu", "", kernel="f")]
 
 
@@ -515,10 +516,10 @@ def test_the_second_interrupt_stops_at_once(
 @pytest.mark.parametrize(
     ("fresh", "words"),
     [
-        (False, "then the search is recorded, and the same command goes on with it while the file stays as it is"),
+        (False, "then the search is recorded, and the same command" + GOES_ON),
         (
             True,
-            "then the search is recorded, and the same command without --fresh goes on with it while the file stays as it is",
+            "then the search is recorded, and the same command without --fresh" + GOES_ON,
         ),
     ],
 )
@@ -539,7 +540,7 @@ def test_what_becomes_of_a_recorded_search(
     [
         (
             True,
-            "the worker ended; the search is recorded, and the same command goes on with it while the file stays as it is",
+            "the worker ended; the search is recorded, and the same command" + GOES_ON,
         ),
         (False, "the worker ended; the search is not recorded, and is lost"),
     ],
