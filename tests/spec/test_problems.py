@@ -85,6 +85,45 @@ def test_the_block_all_tests_start_from_has_no_problem() -> None:
         ("KF111", '"a * x"', '"kernel:naive"', '"kernel:naive"', "needs a spec block of its own"),
         ("KF112", "cases", "tune = { WARPS = [1, 2] }\ncases", "WARPS", "WARPS is used nowhere"),
         ("KF112", "cases", "tune = { WARPS = [] }\ncases", "[]", "has no values"),
+        *(
+            ("KF112", '32)", block = 32 }', f'B)", block = "B" }}\ntune = {{ B = [{values}] }}', place, message)
+            for values, place, message in (
+                ("64, 128, 64.0", "64.0", "B has the value 64, which 64.0 is, twice; leave one out"),
+                ("64, 128, 128", "128", "B has the value 128 twice"),
+                ("1, true", "true", "B has the value 1, which true is, twice"),
+                ("64, [128]", "[128]", "B: a tunable's value is a number, true or false"),
+                ("64, { a = 1 }", "{ a = 1 }", "B: a tunable's value is a number, true or false"),
+                ('64, "128"', '"128"', "B: a tunable's value is a number, true or false"),
+                ("64, 2026-01-01", "2026-01-01", "B: a tunable's value is a number, true or false"),
+                ("64, nan", "nan", "B: nan is no value that code can have"),
+                ("64, -inf", "-inf", "B: -inf is no value that code can have"),
+            )
+        ),
+        *(
+            ("KF112", "cases", f"tune = {{ {name} = [1, 2] }}\ncases", name, message)
+            for name, message in (
+                ("n", "n is a size as well; give the tunable another name"),
+                ("x", "x is an argument of the kernel as well; give the tunable another name"),
+                ("a", "a is an argument of the kernel as well; give the tunable another name, and pass that: [args] a"),
+                ("scale", "scale is a kernel as well"),
+                ("int", "int is a word of CUDA C++"),
+                ("threadIdx", "threadIdx is a word of CUDA C++"),
+                ('"a-b"', '"a-b" is no name that C++ code can have'),
+                ('""', '"" is no name that C++ code can have'),
+            )
+        ),
+        ("KF104", "{ a = 2.0 }", "{ a = 2.0, x = { init = 3 } }", "3", "this must be a table, not 3"),
+        ("KF104", "{ a = 2.0 }", "{ a = { value = [2.0] } }", "[2.0]", "this must be a string or true or false"),
+        (
+            "KF104",
+            "{ a = 2.0 }",
+            '{ a = 2.0, x = { init = { kind = "constant", value = "q" } } }',
+            '"q"',
+            "this must be a number or true or false, not 'q'",
+        ),
+        ("KF104", "block = 32 }", "block = 32, args = 3 }", "3", "this must be a list or a table, not 3"),
+        ("KF104", "block = 32 }", "block = 32, args = [3] }", "3", "this must be a string, not 3"),
+        ("KF104", "cases", 'tolerance = { absolute = "q" }\ncases', '"q"', "this must be a number, not 'q'"),
         ("KF113", '"cdiv(n, 32)"', '"n - 100"', '"n - 100"', "grid is zero with n = 100"),
         ("KF113", '"cdiv(n, 32)"', '"n - 101"', '"n - 101"', "is -1"),
         ("KF113", '"cdiv(n, 32)"', '"2 + 1 / (n - 100)"', "1 / (n - 100)", "division by zero"),
@@ -402,3 +441,10 @@ def test_an_argument_named_like_a_word_of_python() -> None:
     found = only(source(GOOD.replace("a * x", "a * in"), kernel))
     assert "in is a word of Python's own; write in_ for the argument" in found.message
     assert spec_of(source(GOOD.replace("a * x", "a * in_"), kernel)).args[0].name == "in"
+
+
+def test_a_tunable_can_be_passed_as_an_argument() -> None:
+    """As the message about a tunable that is called like a parameter says."""
+    toml = GOOD.replace("{ a = 2.0 }", '{ a = "ITEMS" }') + "tune = { ITEMS = [1, 2] }\n"
+    spec = spec_of(source(toml))
+    assert (spec.tunables[0].name, spec.args[3].name) == ("ITEMS", "a")

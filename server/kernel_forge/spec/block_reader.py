@@ -27,6 +27,7 @@ from kernel_forge.spec.references import (
     read_references,
 )
 from kernel_forge.spec.signature import Instance, find_instance, kernel_name
+from kernel_forge.spec.tunable_checks import Taken
 from kernel_forge.spec.tunables import read_tunables
 
 
@@ -75,7 +76,9 @@ class BlockReader:
         args = reader.args
         outputs = tuple(n for n, a in args.items() if isinstance(a, BufferArg) and a.role in (Role.OUT, Role.INOUT))
         scalars = frozenset(n for n, a in args.items() if not isinstance(a, BufferArg))
-        tunables = read_tunables(self.block, self.model, self.source, self.instance, self.tunable_names)
+        params = tuple(p.name for _, instance, _ in launches for p in instance.kernel.params)
+        taken = Taken(self.sizes, (*params, *arg_names, *symbol_names), tuple(k.name for k in self.source.kernels))
+        tunables = read_tunables(self.block, self.model, self.source, self.instance, self.tunable_names, taken)
         in_reach = scalars | frozenset(self.sizes) | frozenset(self.tunable_names)
         made = self._launches(launches, in_reach)
         complete = not self.block.has_errors

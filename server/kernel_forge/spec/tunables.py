@@ -10,22 +10,29 @@ from kernel_forge.spec.block_model import Block
 from kernel_forge.spec.literals import value_of
 from kernel_forge.spec.problems import BlockText
 from kernel_forge.spec.signature import Instance
+from kernel_forge.spec.tunable_checks import Taken, is_name_free, usable_values
 
 
 def read_tunables(
-    block: BlockText, model: Block, source: SourceFile, instance: Instance, names: tuple[str, ...]
+    block: BlockText,
+    model: Block,
+    source: SourceFile,
+    instance: Instance,
+    names: tuple[str, ...],
+    taken: Taken,
 ) -> tuple[Tunable, ...]:
-    """The tunables; a value that is no number, or a macro that cannot be set from outside, is noted."""
+    """The tunables; a name or value that cannot be, or a macro that cannot be set from outside, is noted.
+
+    ``taken`` are the names that others have.
+    """
     macros = {m.name: m for m in source.macros}
-    used = " ".join([*instance.template_args, *(str(t.grid) + str(t.block) + str(t.shared) for t in model.launch)])
+    launches = (str(t.grid) + str(t.block) + str(t.shared) for t in model.launch)
+    used = " ".join([*instance.template_args, *launches, *(str(arg.value) for arg in model.args.values())])
     found = []
     for name in names:
         path = ("tune", name)
-        values = [v for v in model.tune[name] if isinstance(v, int | float)]
-        if len(values) != len(model.tune[name]):
-            block.add("KF112", f"{name}: tunable values must be numbers", path)
-            continue
-        if not values:
+        values = usable_values(block, name, model.tune[name])
+        if not is_name_free(block, name, taken) or values is None:
             continue
         macro = macros.get(name)
         if macro is not None and not macro.guarded and name not in instance.template_args:
@@ -42,7 +49,7 @@ def read_tunables(
             )
         written = macro if macro is not None else fixed
         default = value_of(written.value) if written is not None else None
-        found.append(Tunable(name, tuple(values), default if default in values else values[0], block.location_of(path)))
+        found.append(Tunable(name, values, default if default in values else values[0], block.location_of(path)))
     return tuple(found)
 
 
