@@ -76,6 +76,12 @@ def test_of_a_file_a_kernel_and_from_elsewhere(verified: Path, tmp_path: Path) -
     assert count(tmp_path, "--project", verified / "src") == 3
     assert count(tmp_path) == 0
     assert f"no runs in {tmp_path}" in forge(tmp_path, "history").stdout
+    # By the name of a kernel alone: of all files of the project that has one.
+    assert count(verified, "k") == 3
+    assert count(verified / "src", "k") == 3
+    assert count(verified, "k", "--limit", "1") == 1
+    said = forge(verified, "history", "nosuch").stdout
+    assert said.startswith("no runs of a file or kernel nosuch (a kernel of one file is FILE:KERNEL) in ")
 
 
 def test_a_file_that_is_gone_keeps_its_history(project: Path) -> None:

@@ -139,6 +139,58 @@ def test_a_search_says_how_it_ended(end: Entry | None, words: str) -> None:
     assert words.partition("  ")[0] in entry_lines(TUNE, "/l", end)[1]
 
 
+CASES: Json = [{"n": 1000}, {"n": 1000000}]
+TUNED: dict[str, Json] = {"type": "Tuned", "improved": True}
+
+
+def test_of_several_cases_each_has_its_time() -> None:
+    """The ratio is a geometric mean: beside the time of one case it would be taken for that one's."""
+    begun = replace(TUNE, record=replace(TUNE.record, sizes={"n": 1000}, details={"cases": CASES}))
+    details: dict[str, Json] = {"cases": CASES, "seconds": [1.25e-5, 2e-3], "speedup": {"value": 1.5}}
+    text = entry_line(begun, end=end_of(TUNED, measurement=TIME, details=details))
+    assert text.endswith(
+        "✓ tuned, 1.5 times as fast in the mean, 12.5 us at n=1000, 2 ms at n=1000000 (emulated)  BLOCK=64"
+    )
+    del details["seconds"]  # as version 0.1 wrote it
+    text = entry_line(begun, end=end_of(TUNED, measurement=TIME, details=details))
+    assert "1.5 times as fast in the mean, 12.5 us ± 1.2 % at n=1000, the first of 2 cases (" in text
+    full = entry_lines(begun, "/l", end_of(TUNED, measurement=TIME, details=details))
+    assert "  cases      n=1000; n=1000000" in full
+
+
+def test_a_stopped_search_says_so() -> None:
+    stopped = end_of(TUNED, measurement=TIME, details={"ended": "stopped"})
+    assert "12.5 us ± 1.2 % (emulated: measured on NVIDIA H200), stopped on request  BLOCK" in entry_line(
+        TUNE, end=stopped
+    )
+    same = end_of({"type": "Tuned", "improved": False}, measurement=TIME, details={"ended": "stopped"})
+    assert ", stopped on request  BLOCK" in entry_line(TUNE, end=same)
+
+
+@pytest.mark.parametrize(
+    ("details", "words"),
+    [
+        (
+            {"trials": 9, "failed": 2, "early": 3, "ended": "stopped"},
+            "9 trials, 2 failed, 3 given up early; stopped on request",
+        ),
+        ({"trials": 9, "failed": 0, "ended": "patience"}, "9 trials; no new best in 30 trials"),
+        ({"trials": 9}, "9 trials"),
+        ({}, None),
+    ],
+)
+def test_a_search_in_full_says_how_much_was_tried(details: dict[str, Json], words: str | None) -> None:
+    begun = replace(TUNE, record=replace(TUNE.record, details={"budget": {"patience": 30}}))
+    lines = entry_lines(begun, "/l", end_of(TUNED, measurement=TIME, details=details))
+    assert [text for text in lines if text.startswith("  search ")] == ([f"  search     {words}"] if words else [])
+
+
+def test_a_trial_given_up_early_says_so() -> None:
+    details: dict[str, Json] = {"seconds": [1.25e-5], "early": True}
+    shared = {"kind": Kind.TRIAL, "subject": None, "platform": None, "run": 12, "details": details}
+    assert "✓ 12.5 us (emulated), given up early" in line(**shared, outcome={"type": "Timed"})
+
+
 @pytest.mark.parametrize(
     ("outcome", "seconds", "words"),
     [

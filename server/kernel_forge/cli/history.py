@@ -4,6 +4,7 @@ import argparse
 import json
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 from kernel_forge import __version__
@@ -31,14 +32,22 @@ def history_command(options: argparse.Namespace, ledger_of: LedgerOf) -> int:
     ledger = ledger_of(options.project if path is None else str(path))
     selection = Selection(path=None if path is None else str(path), kernel=kernel, kinds=RUNS, limit=options.limit)
     entries = ledger.listing(selection)
+    if not entries and path is not None and kernel is None and what is not None and not path.exists():
+        ledger = ledger_of(options.project)  # no file of that name: it may be a kernel's
+        entries = ledger.listing(replace(selection, path=None, kernel=what))
     with may_be_closed():
         if options.json:
             _print_json(ledger, entries)
         elif entries:
             print("\n".join(entry_line(entry, end=_end_of(entry, ledger)) for entry in entries))
         else:
-            print(f"no runs{'' if what is None else f' of {what}'} in {ledger.place}")
+            print(f"no runs{'' if what is None else _of(what, path)} in {ledger.place}")
     return 0
+
+
+def _of(what: str, path: Path | None) -> str:
+    is_there = path is None or path.exists()
+    return f" of {what}" if is_there else f" of a file or kernel {what} (a kernel of one file is FILE:KERNEL)"
 
 
 def _show_one(number: int, ledger: Ledger, *, as_json: bool) -> int:

@@ -213,7 +213,9 @@ def _add_tune_command(commands: "argparse._SubParsersAction[argparse.ArgumentPar
 
 def _add_ledger_commands(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     history = commands.add_parser("history", help="the runs that were recorded, the newest first")
-    history.add_argument("what", nargs="?", metavar="FILE[:KERNEL] | RUN", help="of these only; or one run in full")
+    history.add_argument(
+        "what", nargs="?", metavar="FILE[:KERNEL] | KERNEL | RUN", help="of these only; or one run in full"
+    )
     history.add_argument("--limit", type=limit, default=20, metavar="N", help="at most N runs (20; 0: all)")
     audit = commands.add_parser("audit", help="whether the recorded runs are as they were written")
     audit.add_argument("--anchor", metavar="FILE", help="compare with the anchor in FILE, exported earlier")

@@ -8,7 +8,9 @@ from typing import Any
 
 from kernel_forge.domain.measurement import FEWEST_FOR_INTERVAL
 from kernel_forge.domain.record import Audit, Entry, Json, Kind, Record, Unreadable
+from kernel_forge.domain.tuning import Budget
 from kernel_forge.views.timing import TOO_FEW, duration
+from kernel_forge.views.tuning import ended_text
 from kernel_forge.views.words import printable, seconds_text
 
 _WORD = re.compile(r"(?<=[a-z])(?=[A-Z])")
@@ -26,7 +28,8 @@ def entry_line(entry: Entry | Unreadable, of_run: Entry | None = None, end: End 
     subject = record.subject or (of_run.record.subject if of_run is not None else None)
     name = f"{subject.path}:{subject.kernel}" if subject is not None else f"run {record.run}"
     found = end.record if isinstance(end, Entry) else record
-    rest = " ".join(f"{k}={v}" for k, v in (*record.sizes.items(), *found.configuration.items()))
+    sizes = {} if len(_cases(found)) > 1 else record.sizes  # several stand beside their times
+    rest = " ".join(f"{k}={v}" for k, v in (*sizes.items(), *found.configuration.items()))
     parts = [f"{entry.number:>4}", _minute(record.started), f"{record.kind.value:<8}", name, _ended(record, end), rest]
     return printable("  ".join(parts).rstrip())
 
@@ -42,19 +45,33 @@ def result(record: Record) -> str:
     times = _times(record)
     if times is None:
         return f"{_mark(record)} {outcome_words(record.outcome)} ({record.basis})"
+    if record.outcome.get("type") != "Tuned":
+        return f"✓ {times}{', given up early' if record.details.get('early') is True else ''}"
+    stopped = ", stopped on request" if record.details.get("ended") == "stopped" else ""
+    if record.outcome.get("improved") is False:
+        return f"✓ default stays, {times}{stopped}"
     ratio = record.details.get("speedup")
     faster = _number(ratio.get("value")) if isinstance(ratio, Mapping) else None
-    if record.outcome.get("type") != "Tuned":
-        return f"✓ {times}"
-    if record.outcome.get("improved") is False:
-        return f"✓ default stays, {times}"
-    return f"✓ tuned, {'' if faster is None else f'{faster:.3g} times as fast, '}{times}"
+    mean = " in the mean" if len(_cases(record)) > 1 else ""
+    return f"✓ tuned, {'' if faster is None else f'{faster:.3g} times as fast{mean}, '}{times}{stopped}"
+
+
+def _cases(record: Record) -> list[Mapping[str, object]]:
+    """The sizes that a search was for; none where the record does not say."""
+    listed = record.details.get("cases") if record.kind in (Kind.TUNE, Kind.TUNE_END) else None
+    return [c for c in listed if isinstance(c, Mapping)] if isinstance(listed, list | tuple) else []
 
 
 def _times(record: Record) -> str | None:
-    """A measured time with its interval, or those of a trial for each case; with their basis. None without any."""
+    """A measured time with its interval, or those of several cases; with their basis. None without any."""
     measured = record.measurement
     seconds, low, high = (None if measured is None else _number(measured.get(k)) for k in ("seconds", "low", "high"))
+    listed = record.details.get("seconds") if record.kind in (Kind.TRIAL, Kind.TUNE_END) else None
+    each = [_number(value) for value in listed] if isinstance(listed, list | tuple) else []
+    cases = _cases(record)
+    if len(cases) > 1 and len(each) == len(cases):
+        texts = (f"{_duration(s)} at {_short(c)}" for s, c in zip(each, cases, strict=True))
+        return f"{', '.join(texts)} ({record.basis})"
     if measured is not None and seconds is not None:
         low, high = (seconds if low is None else low), (seconds if high is None else high)
         spread = f" ± {50 * (high - low) / seconds:.2g} %" if high > low and seconds else ""
@@ -63,12 +80,17 @@ def _times(record: Record) -> str | None:
             spread = f" with {TOO_FEW}"
         basis = str(measured.get("basis", record.basis))
         basis = basis if basis == record.basis else f"{record.basis}: {basis}"
-        return f"{duration(seconds)}{spread} ({basis})"
-    listed = record.details.get("seconds") if record.kind is Kind.TRIAL else None
-    if not isinstance(listed, list | tuple) or not listed:
-        return None
-    each = [_number(value) for value in listed]
-    return f"{', '.join('?' if s is None else duration(s) for s in each)} ({record.basis})"
+        at = f" at {_short(cases[0])}, the first of {len(cases)} cases" if len(cases) > 1 else ""
+        return f"{duration(seconds)}{spread}{at} ({basis})"
+    return f"{', '.join(map(_duration, each))} ({record.basis})" if each and record.kind is Kind.TRIAL else None
+
+
+def _duration(seconds: float | None) -> str:
+    return "?" if seconds is None else duration(seconds)
+
+
+def _short(values: Mapping[str, object]) -> str:
+    return ",".join(f"{k}={v}" for k, v in values.items())
 
 
 def outcome_words(outcome: Mapping[str, Json]) -> str:
@@ -114,6 +136,8 @@ def entry_lines(entry: Entry | Unreadable, place: str, end: End = None) -> list[
         for path, digest in subject.files.items():
             say("with", f"{path}, sha256 {digest}")
     say("sampler", record.details.get("sampler"))
+    say("cases", "; ".join(map(_short, cases)) if len(cases := _cases(record)) > 1 else None)
+    say("search", _search(end.record, record) if isinstance(end, Entry) else None)
     say("fixed", _pairs(_mapping(record.details.get("fixed"))))
     say("tunables", _pairs(record.configuration))
     say("sizes", _pairs(record.sizes))
@@ -139,6 +163,18 @@ def entry_lines(entry: Entry | Unreadable, place: str, end: End = None) -> list[
         lines.append("  spec")
         lines.extend(f"    {line}" for line in subject.spec.splitlines())
     return [printable(line) for line in lines]
+
+
+def _search(end: Record, begun: Record) -> str | None:
+    """How much was tried, and why the search ended."""
+    details, parts = end.details, list[str]()
+    for name, words in (("trials", "trials"), ("failed", "failed"), ("early", "given up early")):
+        count = details.get(name)
+        parts += [f"{count} {words}"] if isinstance(count, int) and (count or name == "trials") else []
+    budget, ended = begun.details.get("budget"), details.get("ended")
+    patience = budget.get("patience") if isinstance(budget, Mapping) else None
+    why = ended_text(str(ended), Budget(patience=patience if isinstance(patience, int) else None)) if ended else None
+    return "; ".join(text for text in (", ".join(parts), why) if text) or None
 
 
 def entry_json(entry: Entry | Unreadable) -> dict[str, Any]:

@@ -91,6 +91,8 @@ class SearchRecord:
                 "failed": tuning.failed,
                 "speedup": None if speedup is None else encode(speedup),
                 "cases": [dict(c) for c in tuning.cases],
+                "seconds": [t.seconds for t in tuning.winner.times],
+                "early": sum(t.early for t in tuning.trials),
                 "rejected": [encode(v.configuration) for v in tuning.rejected],
             },
         )
