@@ -57,6 +57,23 @@ def test_what_does_not_depend_on_a_tunable_is_taken(host: str, launch: str) -> N
     assert messages(host, launch) == []
 
 
+@pytest.mark.parametrize(
+    ("grid", "written"),
+    [
+        ("(n + 511) / 512", "(n + BLOCK * UNROLL - 1) / (BLOCK * UNROLL)"),
+        ("n / 512", "n / (BLOCK * UNROLL)"),
+        ("512", "512"),  # as many blocks whatever the block is: the program's own number
+    ],
+)
+def test_a_divisor_that_is_the_product_of_tunables_is_one(grid: str, written: str) -> None:
+    """A block of 256 threads with 2 items each covers 512; with 64 and 1 the program would divide by 64."""
+    ((code, message, inserted),) = messages(f"k<256, 2><<<{grid}, 256>>>(x, y, n);")
+    assert code == "KF113"
+    assert ("right for BLOCK = 256, UNROLL = 2 alone" in message) == (written != grid)
+    (text,) = inserted
+    assert f"// grid = {written if written.isdigit() else chr(34) + written + chr(34)}" in text
+
+
 def test_a_number_that_two_tunables_have_is_told_without_a_guess() -> None:
     ((code, message, inserted),) = messages("k<16, 16><<<n, 16>>>(x, y, n);")
     assert code == "KF113"
