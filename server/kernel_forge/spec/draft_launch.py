@@ -25,7 +25,8 @@ _BYTES = {"char": 1, "short": 2, "half": 2, "__half": 2, "__nv_bfloat16": 2, "do
 class LaunchDraft:
     """Drafts ``[launch]`` of one kernel; ``macros`` are its tunables, ``kernel_text`` names its drafted instance.
 
-    ``code`` is the body with constants put in, ``names`` what an extent may be made of.
+    ``code`` is the body with constants put in, ``names`` what an extent may be made of. ``given`` is a launch to take
+    for the file's own.
     """
 
     source: SourceFile
@@ -36,6 +37,7 @@ class LaunchDraft:
     macros: list[Macro]
     kernel_text: str
     constants: Mapping[str, str]
+    given: SiteLaunch | None = None
 
     @cached_property
     def names(self) -> frozenset[str]:
@@ -46,7 +48,7 @@ class LaunchDraft:
     def site(self) -> SiteLaunch | None:
         """The file's own launch, where it can be read and covers what the body's indices ask for."""
         arguments = tuple(split_arguments(self.kernel_text.partition("<")[2].rpartition(">")[0]))
-        site = read_site(self.source, self.kernel, arguments, self.names)
+        site = self.given or read_site(self.source, self.kernel, arguments, self.names)
         return site if site is not None and (self.cover is None or self._covers(site, self.cover)) else None
 
     @cached_property
