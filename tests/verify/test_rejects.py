@@ -80,6 +80,14 @@ def test_output_never_written() -> None:
     assert outcome.got is None
 
 
+def test_a_failure_tells_the_launches_of_its_case() -> None:
+    """Numbers that a launch was read with show there: a block of 32 threads whatever the tunable is, say."""
+    found = check(*kernels.SCALE, flushed, grid=7)
+    (launch,) = found.launches
+    assert (launch.kernel, launch.grid, launch.block, launch.shared_bytes) == ("k", (7, 1, 1), (32, 1, 1), 0)
+    assert check(kernels.SUM[0], kernels.SUM[1] % 100, kernels.sum_of).launches == ()
+
+
 def test_echo_and_constant_are_found() -> None:
     def echo(x: Flat, y: Flat, n: int) -> None:
         y[:] = x

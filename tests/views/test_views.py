@@ -15,6 +15,7 @@ from kernel_forge.domain.outcome import (
     CaseId,
     CompileFailed,
     CompilerMessage,
+    Launched,
     LaunchFailed,
     MemoryFault,
     Mismatch,
@@ -34,7 +35,7 @@ from kernel_forge.spec import read_specs
 from kernel_forge.views.console import finding_lines, quote, verdict_lines
 from kernel_forge.views.findings import findings_of
 from kernel_forge.views.hover import hover_text
-from kernel_forge.views.report_json import report_json
+from kernel_forge.views.report_json import report_json, verdict_json
 from kernel_forge.views.words import seconds_text, title
 
 NAME = Range(Position(9, 16), Position(9, 17))
@@ -98,6 +99,23 @@ def spec() -> KernelSpec:
     reading = read_specs(parse(text, "/a.cu"), None)
     assert reading.specs, reading.problems
     return reading.specs[0]
+
+
+def test_a_failure_shows_the_launches_of_its_case() -> None:
+    one = replace(verdict(FAILED[0][0]), launches=(Launched("k<4>", (4, 1, 1), (64, 2, 1), 5120),))
+    said = "grid (4,1,1), block (64,2,1), 5,120 bytes of dynamic shared memory"
+    lines = verdict_lines(one, (), lambda path, line: "")
+    assert lines[lines.index("  case    n = 77, inputs spikes (case 1)") + 1] == f"  launch  {said}"
+    assert f"Launched there: `k<4>`, {said}." in hover_text(spec(), one, stale=False, running=None)
+    two = replace(one, launches=(*one.launches, Launched("f", (1, 1, 1), (32, 1, 1))))
+    lines = verdict_lines(two, (), lambda path, line: "")
+    assert f"  launch  k<4>: {said}" in lines and "  launch  f: grid (1,1,1), block (32,1,1)" in lines
+    assert verdict_json(two, ())["launches"][1] == {
+        "kernel": "f",
+        "grid": (1, 1, 1),
+        "block": (32, 1, 1),
+        "shared_bytes": 0,
+    }
 
 
 @pytest.mark.parametrize("outcome", [PASSED, LaunchFailed("assert", "assert(x) failed", LINE, THREAD)])

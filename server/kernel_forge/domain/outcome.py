@@ -220,11 +220,22 @@ class CaseId:
 
 
 @dataclass(frozen=True, slots=True)
+class Launched:
+    """One launch of a case: blocks and threads by axis, and the dynamic shared memory."""
+
+    kernel: str
+    grid: Dim3
+    block: Dim3
+    shared_bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Verdict:
     """Outcome of differential verification of one kernel at one configuration.
 
     Attributes:
         case: the smallest failing case; None where the outcome belongs to no case.
+        launches: of that case.
         seed: the master seed; the same seed repeats the same verification.
         device: name of the device, e.g. ``emulator``.
         basis: what the words may claim: ``emulated`` or ``measured on NVIDIA H200``.
@@ -247,3 +258,4 @@ class Verdict:
     notes: tuple[str, ...] = ()
     seconds: float = 0.0
     warnings: tuple[CompilerMessage, ...] = ()
+    launches: tuple[Launched, ...] = ()

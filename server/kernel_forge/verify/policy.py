@@ -13,6 +13,7 @@ from kernel_forge.domain.finding import Finding
 from kernel_forge.domain.outcome import (
     CaseId,
     CompilerMessage,
+    Launched,
     LaunchFailed,
     Outcome,
     Passed,
@@ -23,6 +24,7 @@ from kernel_forge.domain.outcome import (
 from kernel_forge.domain.spec import Configuration, KernelSpec
 from kernel_forge.ports import Artifact, Device, DeviceInfo
 from kernel_forge.source import SourceFile
+from kernel_forge.spec import bind
 from kernel_forge.verify.atomics import unordered_outputs
 from kernel_forge.verify.check_case import OUT_OF_TIME, CaseChecker
 from kernel_forge.verify.code import thresholds
@@ -78,7 +80,14 @@ class _State:
             notes=tuple(dict.fromkeys(self.notes)),
             seconds=time.monotonic() - self.started,
             warnings=self.warnings,
+            launches=() if case is None else self._launches(case),
         )
+
+    def _launches(self, case: CaseId) -> tuple[Launched, ...]:
+        bound = bind(self.spec, case.sizes, self.configuration)
+        if isinstance(bound, Finding):
+            return ()
+        return tuple(Launched(each.kernel, each.grid, each.block, each.shared_bytes) for each in bound.launches)
 
 
 def verify(

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from kernel_forge.domain.finding import Finding, Severity
 from kernel_forge.domain.outcome import CompileFailed, Mismatch, Passed, Unavailable, Verdict
 from kernel_forge.domain.text import Location
-from kernel_forge.views.words import case_text, pairs, problem, sentence, set_options, title
+from kernel_forge.views.words import case_text, launch_text, pairs, problem, sentence, set_options, title
 
 SHOWN_SKIPPED = 10
 LineOf = Callable[[str, int], str]
@@ -93,6 +93,9 @@ def _details(verdict: Verdict) -> list[str]:
         lines.append(f"  thread  {thread}")
     if verdict.case is not None:
         lines.append(f"  case    {case_text(verdict.case)} ({verdict.case.origin})")
+    for launch in verdict.launches:
+        of = f"{launch.kernel}: " if len(verdict.launches) > 1 else ""
+        lines.append(f"  launch  {of}{launch_text(launch)}")
     if isinstance(outcome, Mismatch) and outcome.max_relative is not None and math.isfinite(outcome.max_absolute):
         relative = f", {outcome.max_relative:.3g} relative" if math.isfinite(outcome.max_relative) else ""
         ulp = f", {outcome.max_ulp:.3g} ulp" if math.isfinite(outcome.max_ulp or 0.0) and outcome.max_ulp else ""

@@ -9,7 +9,7 @@ from kernel_forge.domain.spec import (
     KernelSpec,
     Reference,
 )
-from kernel_forge.views.words import case_text, problem, seconds_text, sentence
+from kernel_forge.views.words import case_text, launch_text, problem, seconds_text, sentence
 
 
 def hover_text(
@@ -46,6 +46,7 @@ def _verdict(verdict: Verdict | None, *, stale: bool) -> str:
         lines.append(f"✗ **{problem(outcome)}** ({verdict.basis}): {sentence(outcome)}")
         if verdict.case is not None:
             lines.append(f"Smallest failing case: {case_text(verdict.case)}; repeat with `--seed {verdict.seed}`.")
+        lines.extend(f"Launched there: `{each.kernel}`, {launch_text(each)}." for each in verdict.launches)
         if isinstance(outcome, Mismatch) and outcome.owner is not None:
             lines.append(f"Written by {outcome.owner}.")
     if stale:

@@ -3,6 +3,7 @@
 Within one ``schema`` number keys are added, never removed or given another meaning.
 """
 
+from dataclasses import asdict
 from typing import Any
 
 from kernel_forge.domain.finding import Finding
@@ -63,6 +64,7 @@ def verdict_json(verdict: Verdict, findings: tuple[Finding, ...]) -> dict[str, A
         "configuration": dict(verdict.configuration),
         "seed": verdict.seed,
         "case": _case(verdict.case),
+        "launches": [asdict(launch) for launch in verdict.launches],
         "checks": list(verdict.checks),
         "skipped": dict(verdict.skipped),
         "notes": list(verdict.notes),

@@ -7,6 +7,7 @@ from kernel_forge.domain.outcome import (
     BarrierDivergence,
     CaseId,
     CompileFailed,
+    Launched,
     LaunchFailed,
     MemoryFault,
     Mismatch,
@@ -46,6 +47,13 @@ def case_text(case: CaseId) -> str:
     """``n = 77, inputs spikes``."""
     sizes = ", ".join(f"{k} = {v}" for k, v in case.sizes.items())
     return f"{sizes}, inputs {case.inputs}" if sizes else f"inputs {case.inputs}"
+
+
+def launch_text(launch: Launched) -> str:
+    """``grid (4,1,1), block (128,1,1), 512 bytes of dynamic shared memory``."""
+    grid, block = (f"({','.join(map(str, extents))})" for extents in (launch.grid, launch.block))
+    shared = f", {launch.shared_bytes:,} bytes of dynamic shared memory" if launch.shared_bytes else ""
+    return f"grid {grid}, block {block}{shared}"
 
 
 def seconds_text(seconds: float) -> str:
