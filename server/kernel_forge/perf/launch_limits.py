@@ -9,6 +9,8 @@ from kernel_forge.perf.occupancy import WARP, registers_per_warp
 GRID = (2**31 - 1, 65535, 65535)
 BLOCK = (1024, 1024, 64)
 THREADS = 1024
+STATIC_SHARED = 48 << 10
+"""Bytes; more is only had as dynamic shared memory."""
 
 
 def exceeded_limit(limits: HardwareLimits, launch: Launch, resources: Resources | None = None) -> str | None:

@@ -80,6 +80,36 @@ def test_shared_memory_of_the_device() -> None:
     assert allowed(space(limits=turing)) == brute(threads, lambda x, y, _z: x * y * 64 <= 64 << 10)
 
 
+LOOP = "for (int i = 0; i < n; ++i) y[i] = t[i]"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        f"__shared__ float t[X][Y * 16]; {LOOP};",
+        f"__shared__ float s[16]; __shared__ float t[X * Y - 1][16]; s[0] = 1; {LOOP};",
+    ],
+)
+def test_static_shared_memory_that_cuda_does_not_allow(body: str) -> None:
+    """48 KiB on every GPU: X * Y of 768 at most, with 64 bytes each."""
+    assert allowed(space(body=body)) == brute(threads, lambda x, y, _z: x * y * 64 <= 48 << 10)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        f"__shared__ float t[X][Y * 16]; if (X < 1024) {{ {LOOP}; }}",  # never touched where it would be too large
+        f"if (n > 4) {{ __shared__ float t[X][Y * 16]; {LOOP}; }}",
+        f"\n#if X < 1024\n__shared__ float t[X][Y * 16];\n#endif\n{LOOP};",
+        "__shared__ float t[X][Y * 16]; y[0] = x[0];",
+        "__shared__ float t[X][Y * 16]; y[0] = X > 512 ? x[0] : t[0];",
+        f"extern __shared__ float t[]; {LOOP};",
+    ],
+)
+def test_static_shared_memory_that_may_be_left_out_rules_out_nothing(body: str) -> None:
+    assert allowed(space(body=body)) == brute(threads)
+
+
 def test_clusters_of_a_device_that_has_none() -> None:
     with pytest.raises(EmptySpace, match=r"blocks in a cluster of the kernel, on a device"):
         space(cluster='cluster = "Y * 2"', limits=limits_of((8, 6)))

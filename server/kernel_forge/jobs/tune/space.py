@@ -9,7 +9,8 @@ from kernel_forge.domain.expression import Expression, Number
 from kernel_forge.domain.hardware import HardwareLimits
 from kernel_forge.domain.spec import Configuration, KernelSpec, LaunchSpec, ScalarArg, Sizes
 from kernel_forge.domain.tuning import SpaceFacts
-from kernel_forge.perf.launch_limits import BLOCK, THREADS
+from kernel_forge.jobs.tune.static_shared import surely_static
+from kernel_forge.perf.launch_limits import BLOCK, STATIC_SHARED, THREADS
 from kernel_forge.perf.occupancy import WARP
 from kernel_forge.search import EmptySpace, SearchSpace, parameters_of
 from kernel_forge.source import SourceFile
@@ -113,6 +114,10 @@ def _implied(
         if _is_warp_code(spec, launch, source, scope):
             reason = f"whole warps {of}, whose code works on warps"
             yield _Implied(Expression.parse(f"({threads}) % {WARP} == 0"), reason)
+        static = surely_static(source, spec, launch)
+        if static is not None:
+            reason = f"bytes of static shared memory {of}, of which CUDA allows so many"
+            yield _Implied(Expression.parse(f"{static.text} <= {STATIC_SHARED}"), reason)
         if limits is None:
             continue
         if launch.shared.names:

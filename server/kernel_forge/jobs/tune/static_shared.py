@@ -1,7 +1,7 @@
 """The static shared memory of a kernel before it is compiled: read off its ``__shared__`` arrays."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from kernel_forge.domain.expression import Expression
 from kernel_forge.domain.spec import KernelSpec, LaunchSpec
@@ -47,6 +47,47 @@ def static_shared(source: SourceFile, spec: KernelSpec, launch: LaunchSpec) -> t
         if expression is not None:
             found.append(expression)
     return tuple(found)
+
+
+def surely_static(source: SourceFile, spec: KernelSpec, launch: LaunchSpec) -> Expression | None:
+    """The sum of :func:`static_shared` where it depends on a tunable and the compiler leaves none of it out for sure.
+
+    None where some of it may be dead: in a block or a directive of its own, or where a condition of constants chooses.
+    """
+    sizes = static_shared(source, spec, launch)
+    name, _, arguments = launch.kernel.partition("<")
+    kernel = next((k for k in source.kernels if k.name == name.split("::")[-1].strip()), None)
+    if kernel is None or kernel.body_range is None or not any(e.names for e in sizes):
+        return None
+    start, end = source.offset(kernel.body_range.start), source.offset(kernel.body_range.end)
+    body = source.text[start:end]
+    constants = {*_names(source, kernel, arguments), *(t.name for t in spec.tunables), "sizeof", "true", "false"}
+    if re.search(r"^\s*#\s*(?:if|el)", body, re.MULTILINE) or any(
+        set(re.findall(r"(?<![\w.])[A-Za-z_]\w*", condition)) <= constants for condition in _conditions(body)
+    ):
+        return None
+    for array in source.shared:
+        before = source.text[start : source.offset(array.range.start)] if array.kernel == kernel.name else "{"
+        is_used = len(re.findall(rf"\b{re.escape(array.name)}\b", body)) > 1
+        if array.kernel == kernel.name and not array.dynamic and (_depth(before) != 1 or not is_used):
+            return None
+    return Expression.parse(" + ".join(f"({each.text})" for each in sizes))
+
+
+def _conditions(body: str) -> Iterator[str]:
+    """What stands in the parentheses of each ``if``, and before each ``?``."""
+    for match in re.finditer(r"\bif\s*(?:constexpr\s*)?\(", body):
+        depth, at = 1, match.end()
+        while depth and at < len(body):
+            depth += {"(": 1, ")": -1}.get(body[at], 0)
+            at += 1
+        yield body[match.end() : at - 1]
+    yield from re.findall(r"[=(,;{]([^=(,;{}?]*)\?", body)
+
+
+def _depth(text: str) -> int:
+    """How many braces are open at the end."""
+    return text.count("{") - text.count("}")
 
 
 def _names(source: SourceFile, kernel: Kernel, arguments: str) -> Mapping[str, str]:
