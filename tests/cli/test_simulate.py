@@ -42,6 +42,8 @@ def test_json(space: Path) -> None:
     assert report["best_ms"] == [2.0, 2.0]
     assert report["basis"] == "replayed" and report["schema"] == 1
     assert (report["configurations"], report["failing_configurations"]) == (18, 3)
+    assert report["optimum_configuration"] == {"BLOCK": 128, "VEC": 2}
+    assert report["best_configuration"] == {"BLOCK": 32 + 32, "VEC": 2}
     assert report["overhead_ms_per_evaluation"] > 0
 
 
@@ -50,6 +52,9 @@ def test_text_says_replayed_and_the_default_finds_the_optimum(space: Path) -> No
     assert done.returncode == 0, done.stderr
     assert "axpy on NVIDIA TITAN RTX, replayed: 18 valid configurations (3 fail)" in done.stdout
     assert "portfolio, 18 evaluations, 1 searches: optimum/found 1.000 on average" in done.stdout
+    assert done.stdout.splitlines()[-1] == "the best found: BLOCK = 128, VEC = 2, 1 ms, the optimum"
+    short = run(space, "--sampler", "exhaustive", "--budget", 5, "--repeats", 1).stdout.splitlines()[-1]
+    assert short == "the best found: BLOCK = 64, VEC = 2, 2 ms"
 
 
 @pytest.mark.parametrize(
@@ -57,6 +62,8 @@ def test_text_says_replayed_and_the_default_finds_the_optimum(space: Path) -> No
     [
         (["--sampler", "portfollio"], "did you mean portfolio?"),
         (["--budget", "0"], "no integer from 1"),
+        (["--budget", "90s"], "'90s': a replayed search has a number of evaluations; nothing runs, so no time passes"),
+        (["--budget", "patience=5"], "a replayed search has a number of evaluations"),
         (["--repeats", "x"], "no integer from 1"),
         (["--sampler", "tpe", "--seed", "4294967296"], "the last seed is above 4294967295"),
         (["--sampler", "tpe", "--seed", "4294967290", "--repeats", "7"], "the last seed is above 4294967295"),

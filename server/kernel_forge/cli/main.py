@@ -8,7 +8,7 @@ from typing import NamedTuple
 from kernel_forge import __version__
 from kernel_forge.cli.exit_codes import FAULT, GOOD, INTERRUPTED, UNAVAILABLE, WRONG_USE
 from kernel_forge.cli.faults import faults_are_ours
-from kernel_forge.cli.options import count, folder, limit, seconds, seed
+from kernel_forge.cli.options import count, evaluations, folder, limit, seconds, seed
 from kernel_forge.cli.output import may_be_closed, prepare_streams, warn
 from kernel_forge.domain.errors import DeviceUnavailable, InternalError, UsageError
 from kernel_forge.domain.recorded_space import RecordedSpace
@@ -155,9 +155,13 @@ def _parser() -> argparse.ArgumentParser:
     simulate = commands.add_parser("simulate", help="search a recorded space (a Kernel Tuner cache file, T4 results)")
     simulate.add_argument("space", metavar="SPACE.json[.gz]")
     simulate.add_argument("--sampler", default="portfolio", metavar="NAME", help="what searches (default: portfolio)")
-    simulate.add_argument("--budget", type=count, default=100, metavar="N", help="evaluations, failed ones too")
-    simulate.add_argument("--repeats", type=count, default=10, metavar="R", help="searches, with seeds S, S + 1, ...")
-    simulate.add_argument("--seed", type=seed, default=0, metavar="S")
+    simulate.add_argument(
+        "--budget", type=evaluations, default=100, metavar="N", help="evaluations, failed ones too (default: 100)"
+    )
+    simulate.add_argument(
+        "--repeats", type=count, default=10, metavar="R", help="searches, with seeds S, S + 1, ... (default: 10)"
+    )
+    simulate.add_argument("--seed", type=seed, default=0, metavar="S", help="of the first search (default: 0)")
     simulate.add_argument("--json", action="store_true", help="print one JSON report (schema 1) instead of text")
     spec = commands.add_parser("spec", help="draft a spec block from the code")
     spec.add_argument("target", metavar="FILE:KERNEL")

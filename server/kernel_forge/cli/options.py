@@ -43,6 +43,17 @@ def count(text: str) -> int:
     return value
 
 
+def evaluations(text: str) -> int:
+    """The budget of a replayed search: an integer from 1 to a million."""
+    try:
+        return count(text)
+    except argparse.ArgumentTypeError as error:
+        if _BUDGET.fullmatch(text) is None or text.isdecimal():
+            raise error
+        why = "a replayed search has a number of evaluations; nothing runs, so no time passes"
+        raise argparse.ArgumentTypeError(f"{text!r}: {why}") from None
+
+
 def seconds(text: str) -> float:
     """A time limit: more than 0 seconds, at most a day."""
     try:

@@ -167,7 +167,7 @@ def _dispatch(choices: Sequence[CaseChoice], spec: KernelSpec, sizes: Sequence[s
     lambda_params = ", ".join(f"auto {field}" for field in _fields(names))
     shown = ", ".join(f"decltype({field})::value" for field in _fields(names))
     return f"""\
-// Calls launch({", ".join(names)}) with the values as types std::integral_constant, for example
+// Calls launch({", ".join(names)}) with the values as types std::integral_constant (C++14), for example
 //   dispatch({", ".join(sizes)}, [&]({lambda_params}) {{ {spec.kernel}<{shown}><<<grid, block>>>(...); }});
 template <typename Launch>
 inline void dispatch({params}, Launch&& launch) {{
