@@ -92,6 +92,7 @@ class SearchRecord:
                 "speedup": None if speedup is None else encode(speedup),
                 "cases": [dict(c) for c in tuning.cases],
                 "seconds": [t.seconds for t in tuning.winner.times],
+                "search_seconds": tuning.search_seconds,
                 "early": sum(t.early for t in tuning.trials),
                 "rejected": [encode(v.configuration) for v in tuning.rejected],
             },
