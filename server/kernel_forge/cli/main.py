@@ -199,7 +199,11 @@ def _add_tune_command(commands: "argparse._SubParsersAction[argparse.ArgumentPar
     tune.add_argument("--sampler", default="portfolio", metavar="NAME", help="what searches (default: portfolio)")
     tune.add_argument("--size", action="append", default=[], metavar="NAME=VALUE", help="instead of the first case's")
     tune.add_argument(
-        "--case", action="append", default=[], metavar="n=1024,m=64", help="sizes to tune for; several at once"
+        "--case",
+        action="append",
+        default=[],
+        metavar="n=1024,m=64",
+        help="sizes to tune for, those not named as in the first case; given several times, several cases at once",
     )
     tune.add_argument("--all-cases", action="store_true", help="tune for all cases of the spec at once")
     tune.add_argument(
