@@ -120,7 +120,9 @@ class KernelTuner:
     def _tuned(self, bench: Workbench, space: SearchSpace, record: SearchRecord, search_of: SearchOf) -> KernelTuning:
         gate = gate_case(bench, self.default, self.cases, small=self.is_emulated)
         baseline = self._baseline(bench, space, gate)
+        began = time.monotonic()
         searching, ended = self._searched(bench, space, record, baseline, gate, search_of)
+        searched = time.monotonic() - began
         self.report(Progress(f"{self.spec.kernel}: timing the best again"))
         judge = Judge(lambda configuration: self._verify(configuration, record.seed), self.default)
         plan = replace(EMULATED_PLAN if self.is_emulated else FINAL_PLAN, energy=self.request.energy)
@@ -147,6 +149,7 @@ class KernelTuner:
             rejected=(*failed, *judge.rejected),
             choices=found.choices,
             resumed=len(record.taken),
+            search_seconds=searched,
         )
         return replace(self._with_rates(made, bench), seconds=time.monotonic() - self.started)
 
